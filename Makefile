@@ -1,0 +1,98 @@
+# SPDX-License-Identifier: PostgreSQL
+#
+# For people: make demo, make test, make check; sudo make install for real use.
+# The extension is built by PGXS, the puller by puller/Makefile, the Pub/Sub server of the tests
+# by test/pubsub/Makefile. Targets that end in -here do the work as an ordinary user; the names
+# without it install packages first and leave root behind (test/env/).
+
+PG_CONFIG ?= pg_config
+export PG_CONFIG
+
+.PHONY: all extension puller pubsub install clean
+all: extension puller
+extension:
+	$(MAKE) -C src all
+puller:
+	$(MAKE) -C puller
+pubsub:
+	$(MAKE) -C test/pubsub
+install: all
+	$(MAKE) -C src install
+	$(MAKE) -C puller install bindir=$(shell $(PG_CONFIG) --bindir)
+clean:
+	$(MAKE) -C src clean
+	$(MAKE) -C puller clean
+	$(MAKE) -C test/pubsub clean
+	rm -rf build
+
+# ---- a private server, with the extension in it -------------------------------------------
+
+SERVER = $(CURDIR)/build/server
+SERVER_BIN = $(SERVER)/bin
+PG_TEST = $(SERVER_BIN)/../lib/pgxs/src/test
+OUT = $(CURDIR)/build/out
+
+.PHONY: server install-private
+server:
+	@test/env/server build/server
+install-private: server
+	@$(MAKE) --no-print-directory -s -C src install PG_CONFIG=$(SERVER_BIN)/pg_config
+
+# ---- tests --------------------------------------------------------------------------------
+
+SUITE = test/env/suite
+REGRESS_TESTS = $(patsubst test/sql/%.sql,%,$(sort $(wildcard test/sql/*.sql)))
+ISOLATION_TESTS = $(patsubst test/specs/%.spec,%,$(sort $(wildcard test/specs/*.spec)))
+REGRESS_OPTIONS = --bindir=$(SERVER_BIN) --inputdir=test --dbname=inbox_regress \
+	--encoding=UTF8 --no-locale --temp-config=test/env/postgresql.conf
+TAP = PATH=$(SERVER_BIN):$$PATH PG_REGRESS=$(PG_TEST)/regress/pg_regress \
+	PERL5LIB=$(PG_TEST)/perl:$(CURDIR)/test/e2e/lib INBOX_ROOT=$(CURDIR)
+
+CHECK_SUITES = unit regress isolation
+TEST_SUITES = $(CHECK_SUITES) tap-ext e2e
+
+.PHONY: unit regress isolation tap-ext e2e guards
+unit:
+	$(SUITE) unit $(MAKE) -s -C puller check
+regress: install-private
+	mkdir -p $(OUT)/regress
+	$(SUITE) regress $(PG_TEST)/regress/pg_regress $(REGRESS_OPTIONS) \
+		--temp-instance=$(OUT)/regress/instance --outputdir=$(OUT)/regress $(REGRESS_TESTS)
+isolation: install-private
+	mkdir -p $(OUT)/isolation
+	PATH=$(PG_TEST)/isolation:$$PATH \
+	$(SUITE) isolation $(PG_TEST)/isolation/pg_isolation_regress $(REGRESS_OPTIONS) \
+		--temp-instance=$(OUT)/isolation/instance --outputdir=$(OUT)/isolation \
+		--load-extension=inbox $(ISOLATION_TESTS)
+tap-ext: install-private
+	mkdir -p $(OUT)/tap-ext
+	$(TAP) TESTDIR=$(OUT)/tap-ext $(SUITE) tap-ext prove -v test/tap-ext
+e2e: install-private puller pubsub
+	mkdir -p $(OUT)/e2e
+	$(TAP) TESTDIR=$(OUT)/e2e $(SUITE) e2e prove -v -j2 test/e2e/t
+guards: install-private
+	$(SUITE) guards test/guards/run
+
+.PHONY: check-here test-here
+check-here: all
+	@rm -f $(OUT)/*.count
+	@$(MAKE) --no-print-directory -s -k $(CHECK_SUITES) || true
+	@$(SUITE) --total $(CHECK_SUITES)
+test-here: all
+	@rm -f $(OUT)/*.count
+	@$(MAKE) --no-print-directory -s -k $(TEST_SUITES) || true
+	@$(SUITE) --total $(TEST_SUITES)
+
+.PHONY: check test demo
+check:
+	@test/env/packages build test
+	@test/env/unprivileged $(MAKE) --no-print-directory -s check-here
+test:
+	@test/env/packages build test
+	@test/env/unprivileged $(MAKE) --no-print-directory -s test-here
+demo:
+	@test/env/packages build demo
+	@test/env/unprivileged $(MAKE) --no-print-directory -s demo-here
+.PHONY: demo-here
+demo-here: install-private puller pubsub
+	@demo/run
