@@ -1,0 +1,73 @@
+/* SPDX-License-Identifier: PostgreSQL */
+/*
+ * The options of the puller. One table (config.c) gives the flags, the INBOX_* environment, the
+ * ini file, --help and the sample file; flag > environment > file > default.
+ */
+#ifndef INBOX_CONFIG_H
+#define INBOX_CONFIG_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "key.h"
+#include "log.h"
+
+struct config
+{
+	/* what is consumed, and into what */
+	char *subscription; /* projects/P/subscriptions/S */
+	char *handler;		/* f, s.f or f(jsonb) */
+	char *source;		/* default: the subscription */
+	struct key_rules keys; /* default: attribute:idempotency_key */
+	bool take_over;
+
+	/* Pub/Sub */
+	char *endpoint;	  /* https://pubsub.googleapis.com; http://$PUBSUB_EMULATOR_HOST */
+	bool emulator;	  /* from PUBSUB_EMULATOR_HOST: no credentials are sent */
+	char *token_file; /* bearer token, read again when it changes or is refused */
+	int pulls;		  /* 8 */
+	int64_t max_response; /* bytes, 64 MB */
+	int64_t max_lease;	  /* ms, 60 min */
+
+	/* database */
+	char *dbname; /* conninfo or URI, or NULL for libpq's own defaults */
+	int workers;  /* 1 */
+	int64_t handler_timeout; /* ms, 30 s */
+	int64_t lock_timeout;	 /* ms, 5 s: a row or key another transaction holds */
+	int64_t db_grace;		 /* ms, 120 s */
+
+	/* batches */
+	int batch_size;		 /* 200 */
+	int64_t batch_bytes; /* 16 MB */
+	int64_t batch_time;	 /* ms, 500 */
+
+	/* running */
+	int64_t grace; /* ms, 25 s */
+	bool exit_on_permanent;
+	enum log_format log_format;
+	enum log_level log_level;
+};
+
+enum config_outcome
+{
+	CONFIG_RUN,	 /* go on */
+	CONFIG_DONE, /* --help or --version was answered: exit 0 */
+	CONFIG_BAD	 /* the message has been written: exit 1 */
+};
+
+/*
+ * Fills "config" from defaults, file (--config, INBOX_CONFIG), environment and flags, and checks
+ * it as a whole. Messages go to stderr.
+ */
+enum config_outcome config_load(struct config *config, int argc, char **argv);
+
+/*
+ * Reads the file and the environment again (SIGHUP). Takes over what may change while running
+ * and logs each change; logs what would need a restart. A file that is not valid changes nothing.
+ */
+void config_reload(struct config *config);
+
+void config_free(struct config *config);
+
+#endif

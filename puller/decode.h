@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: PostgreSQL */
+/*
+ * From the bytes of a pull's response to messages. Pure: no I/O, no clock, no global state.
+ *
+ * scan.c first cuts the response into one slice a message, then json-c parses slice by slice, so
+ * that an error condemns one message and not its neighbours. A response that cannot be sliced to
+ * its last byte is garbage: nothing in it may be acknowledged.
+ */
+#ifndef INBOX_DECODE_H
+#define INBOX_DECODE_H
+
+#include <stddef.h>
+
+#include "key.h"
+#include "message.h"
+
+#define DECODE_ERROR_SIZE 256
+
+struct decode_error
+{
+	char text[DECODE_ERROR_SIZE]; /* the fact, with the offset; never bytes of a payload */
+};
+
+/*
+ * Appends the messages of one response to "out", in order, on no board yet; the caller owns them.
+ * An empty body, {} and an empty receivedMessages are zero messages. Returns how many, or -1 with
+ * "error" set and nothing appended when the response is garbage.
+ *
+ * A message with a defect carries its reason and its raw envelope; whatever of its fields could
+ * be stored is set. An element without a usable ackId is left out: it cannot be acknowledged, and
+ * the service delivers it again. "skipped" counts these.
+ */
+int decode_pull_response(const char *body, size_t size, const struct key_rules *keys,
+						 struct message_list *out, size_t *skipped, struct decode_error *error);
+
+#endif

@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: PostgreSQL */
+/*
+ * Structured logs on stderr, one line an event, logfmt or JSON: ts, level, event, then the fields.
+ *
+ *	log_event(LOG_WARNING, "pull_failed", "status", LOG_INT, (int64_t) 503,
+ *	          "err", LOG_TEXT, message, NULL);
+ *
+ * Event names are stable and in lower_snake_case. Values are escaped for the format, so that no
+ * key or error text can forge a line; a NULL text leaves its field out. Never pass a secret or a
+ * payload. A line is written whole by one write(2), and dropped and counted rather than waited
+ * for when stderr is a full pipe: a reader that stops must not stop the loop.
+ */
+#ifndef INBOX_LOG_H
+#define INBOX_LOG_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+enum log_format
+{
+	LOG_LOGFMT,
+	LOG_JSON
+};
+
+enum log_level
+{
+	LOG_DEBUG,
+	LOG_INFO,
+	LOG_WARNING,
+	LOG_ERROR
+};
+
+enum log_kind
+{
+	LOG_TEXT = 1,	/* const char * */
+	LOG_INT,	/* int64_t */
+	LOG_SECONDS /* int64_t of milliseconds, written as seconds with three decimals */
+};
+
+/* Sets the format and the lowest level written; makes stderr non-blocking for our writes only. */
+void log_configure(enum log_format format, enum log_level level);
+
+/* True when an event of this level would be written: to spare costly fields. */
+bool log_wants(enum log_level level);
+
+/*
+ * Writes an event. After the name come triples of field name, enum log_kind and value, ended by
+ * NULL.
+ */
+void log_event(enum log_level level, const char *event, ...) __attribute__((sentinel));
+
+/* Lines that could not be written since the last call. */
+uint64_t log_take_dropped(void);
+
+#endif

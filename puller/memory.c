@@ -1,0 +1,68 @@
+/* SPDX-License-Identifier: PostgreSQL */
+#include "memory.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+static void *
+checked(void *memory)
+{
+	static const char text[] = "inbox-puller: out of memory; nothing unfinished is acknowledged\n";
+
+	if (memory == NULL)
+	{
+		/* Nothing to be done if even this cannot be written. */
+		if (write(STDERR_FILENO, text, sizeof(text) - 1) < 0)
+		{
+		}
+		_exit(3);
+	}
+	return memory;
+}
+
+void *
+memory_new(size_t size)
+{
+	return checked(calloc(1, size > 0 ? size : 1));
+}
+
+void *
+memory_resize(void *old, size_t size)
+{
+	return checked(realloc(old, size > 0 ? size : 1));
+}
+
+char *
+memory_copy(const char *bytes, size_t size)
+{
+	char *copy = checked(malloc(size + 1));
+
+	if (size > 0)
+	{
+		memcpy(copy, bytes, size);
+	}
+	copy[size] = '\0';
+	return copy;
+}
+
+char *
+memory_copy_text(const char *text)
+{
+	return text != NULL ? memory_copy(text, strlen(text)) : NULL;
+}
+
+char *
+memory_format(const char *format, ...)
+{
+	va_list arguments;
+	char *text;
+	int size;
+
+	va_start(arguments, format);
+	size = vasprintf(&text, format, arguments);
+	va_end(arguments);
+	return checked(size >= 0 ? text : NULL);
+}

@@ -1,0 +1,111 @@
+/* SPDX-License-Identifier: PostgreSQL */
+#include "message.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "memory.h"
+
+/* step_allowed[from][to] */
+static const bool step_allowed[MESSAGE_STATES][MESSAGE_STATES] = {
+	[MESSAGE_READY] = {[MESSAGE_RUNNING] = true, [MESSAGE_RETURNING] = true},
+	[MESSAGE_RUNNING] = {[MESSAGE_READY] = true,
+						 [MESSAGE_COMMITTED] = true,
+						 [MESSAGE_RETURNING] = true},
+	[MESSAGE_COMMITTED] = {[MESSAGE_ACKING] = true},
+};
+
+struct message *
+message_new(void)
+{
+	struct message *message = memory_new(sizeof(*message));
+
+	message->publish_time = INT64_MIN;
+	return message;
+}
+
+void
+message_free(struct message *message)
+{
+	free(message->ack_id);
+	free(message->message_id);
+	free(message->ordering_key);
+	free(message->key);
+	free(message->attributes);
+	free(message->data);
+	free(message->defect_detail);
+	free(message->envelope);
+	free(message);
+}
+
+void
+message_board_init(struct message_board *board)
+{
+	*board = (struct message_board){0};
+	for (int state = 0; state < MESSAGE_STATES; state++)
+	{
+		TAILQ_INIT(&board->list[state]);
+	}
+}
+
+static void
+enter_list(struct message_board *board, struct message *message, enum message_state state)
+{
+	message->state = state;
+	TAILQ_INSERT_TAIL(&board->list[state], message, link);
+	board->count[state]++;
+}
+
+static void
+leave_list(struct message_board *board, struct message *message)
+{
+	TAILQ_REMOVE(&board->list[message->state], message, link);
+	board->count[message->state]--;
+}
+
+void
+message_hold(struct message_board *board, struct message *message)
+{
+	board->held++;
+	board->held_bytes += message->size;
+	enter_list(board, message, MESSAGE_READY);
+}
+
+void
+message_set_state(struct message_board *board, struct message *message, enum message_state state)
+{
+	if (!step_allowed[message->state][state])
+	{
+		fprintf(stderr, "inbox-puller: internal error: message %s from state %d to %d\n",
+				message->message_id, (int) message->state, (int) state);
+		abort();
+	}
+	leave_list(board, message);
+	enter_list(board, message, state);
+}
+
+void
+message_forget(struct message_board *board, struct message *message)
+{
+	leave_list(board, message);
+	board->held--;
+	board->held_bytes -= message->size;
+	message_free(message);
+}
+
+const char *
+message_defect_name(enum message_defect defect)
+{
+	switch (defect)
+	{
+		case DEFECT_NONE:
+			return "none";
+		case DEFECT_NO_KEY:
+			return "no_key";
+		case DEFECT_UNSTORABLE:
+			return "unstorable";
+		case DEFECT_UNDECODABLE:
+			return "undecodable";
+	}
+	return "none";
+}
