@@ -8,12 +8,17 @@
  * Event names are stable and in lower_snake_case. Values are escaped for the format, so that no
  * key or error text can forge a line; a NULL text leaves its field out. Never pass a secret or a
  * payload. A line is written whole by one write(2), and dropped and counted rather than waited
- * for when stderr is a full pipe: a reader that stops must not stop the loop.
+ * for when stderr is a full pipe: a reader that stops must not stop the loop. The next line that
+ * can be written is preceded by an event log_lines_dropped with their count.
+ *
+ * A line has at most 4096 bytes: a value of more than 1024 is cut and ends in "…", and fields
+ * beyond the line are left out and counted in fields_left_out. Only the loop's thread may log.
  */
 #ifndef INBOX_LOG_H
 #define INBOX_LOG_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 enum log_format
@@ -32,12 +37,23 @@ enum log_level
 
 enum log_kind
 {
-	LOG_TEXT = 1,	/* const char * */
-	LOG_INT,	/* int64_t */
-	LOG_SECONDS /* int64_t of milliseconds, written as seconds with three decimals */
+	LOG_TEXT = 1, /* const char * */
+	LOG_INT,	  /* int64_t */
+	LOG_SECONDS	  /* int64_t of milliseconds, written as seconds with three decimals */
 };
 
-/* Sets the format and the lowest level written; makes stderr non-blocking for our writes only. */
+struct log_field
+{
+	const char *name;
+	enum log_kind kind;
+	union
+	{
+		const char *text;
+		int64_t number;
+	};
+};
+
+/* Sets the format and the lowest level written; LOG_LOGFMT and LOG_INFO until then. */
 void log_configure(enum log_format format, enum log_level level);
 
 /* True when an event of this level would be written: to spare costly fields. */
@@ -45,9 +61,13 @@ bool log_wants(enum log_level level);
 
 /*
  * Writes an event. After the name come triples of field name, enum log_kind and value, ended by
- * NULL.
+ * NULL; at most 32 of them.
  */
 void log_event(enum log_level level, const char *event, ...) __attribute__((sentinel));
+
+/* The same for fields that are known only at run time. */
+void log_fields(enum log_level level, const char *event, const struct log_field *fields,
+				size_t count);
 
 /* Lines that could not be written since the last call. */
 uint64_t log_take_dropped(void);
