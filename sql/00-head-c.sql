@@ -1,0 +1,3 @@
+-- SPDX-License-Identifier: PostgreSQL
+\echo Use "CREATE EXTENSION inbox" to load this file. \quit
+

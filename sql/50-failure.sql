@@ -1,0 +1,151 @@
+CREATE FUNCTION @extschema@.inbox_payload_hash(payload bytea) RETURNS bigint
+	LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE
+	RETURN ('x' || pg_catalog.encode(pg_catalog.substring(pg_catalog.sha256(payload), 1, 8), 'hex')
+		)::bit(64)::bigint & ~1::bigint;
+COMMENT ON FUNCTION @extschema@.inbox_payload_hash(bytea) IS
+	'the hash of a payload given as bytes, as it is kept in inbox_claim';
+
+CREATE FUNCTION @extschema@.inbox_blame(sqlstate text) RETURNS text
+	LANGUAGE sql IMMUTABLE PARALLEL SAFE
+	RETURN CASE
+		WHEN pg_catalog.left(sqlstate, 2) IN ('08', '25', '26', '28', '3D', '40', '53', '58')
+			OR pg_catalog.left(sqlstate, 4) = '57P0' OR sqlstate = '55P03' THEN 'nobody'
+		WHEN sqlstate = '57014' OR pg_catalog.left(sqlstate, 2) = 'XX' THEN 'unclear'
+		ELSE 'message'
+	END;
+COMMENT ON FUNCTION @extschema@.inbox_blame(text) IS
+	'whose fault an error is that a message raised alone: message, unclear (more patience), nobody';
+
+CREATE FUNCTION @extschema@.inbox_fail_backoff(attempts integer) RETURNS double precision
+	LANGUAGE sql VOLATILE PARALLEL SAFE
+	RETURN least(600, pg_catalog.power(2, least(attempts, 11) - 1)
+		* (0.8 + 0.4 * pg_catalog.random()));
+COMMENT ON FUNCTION @extschema@.inbox_fail_backoff(integer) IS
+	'seconds until the next attempt: 1, doubling, a fifth more or less, 600 at most';
+
+CREATE FUNCTION @extschema@.inbox_failure_write(this_id integer, this_key text,
+	message @extschema@.inbox_message, hash bigint, status text, reason text, attempts integer,
+	retry_after double precision, sqlstate text, error text, detail text, hint text, context text)
+	RETURNS void
+	LANGUAGE sql VOLATILE PARALLEL UNSAFE
+BEGIN ATOMIC
+	INSERT INTO @extschema@.inbox_failure AS f (source_id, key, status, reason, attempts,
+			payload, attributes, ordering_key, message_id, publish_time, delivery_attempt,
+			payload_hash, sqlstate, error, detail, hint, context, retry_at)
+		VALUES (this_id, this_key, inbox_failure_write.status, inbox_failure_write.reason,
+			inbox_failure_write.attempts, (message).payload, (message).attributes,
+			(message).ordering_key, (message).message_id, (message).publish_time,
+			(message).delivery_attempt, hash, inbox_failure_write.sqlstate,
+			inbox_failure_write.error, inbox_failure_write.detail, inbox_failure_write.hint,
+			inbox_failure_write.context,
+			pg_catalog.clock_timestamp() + retry_after * interval '1 second')
+		ON CONFLICT (source_id, key) WHERE f.status IN ('retrying', 'dead', 'parked')
+		DO UPDATE SET (status, reason, attempts, message_id, delivery_attempt, sqlstate, error,
+				detail, hint, context, retry_at, last_failed_at)
+			= (EXCLUDED.status, EXCLUDED.reason, EXCLUDED.attempts, EXCLUDED.message_id,
+				EXCLUDED.delivery_attempt, EXCLUDED.sqlstate, EXCLUDED.error, EXCLUDED.detail,
+				EXCLUDED.hint, EXCLUDED.context, EXCLUDED.retry_at, EXCLUDED.last_failed_at)
+			WHERE f.status = 'retrying';
+END;
+COMMENT ON FUNCTION @extschema@.inbox_failure_write(integer, text, @extschema@.inbox_message, bigint,
+	text, text, integer, double precision, text, text, text, text, text) IS
+	'writes the row of a failed message, or brings it up to date';
+
+CREATE FUNCTION @extschema@.inbox_fail_verdict(source_row @extschema@.inbox_source,
+	failure @extschema@.inbox_failure, this_key text, sqlstate text, halt_after integer)
+	RETURNS text
+	LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
+	SET search_path = pg_catalog, pg_temp
+AS $$
+DECLARE
+	attempt integer := coalesce(failure.attempts, 0) + 1;
+	blame text := @extschema@.inbox_blame(sqlstate);
+	others bigint;
+BEGIN
+	IF source_row.halted_since IS NOT NULL THEN
+		RETURN 'halted';
+	ELSIF blame = 'nobody' THEN
+		RETURN 'retrying';
+	END IF;
+	SELECT count(*) INTO others FROM @extschema@.inbox_failure f
+		WHERE f.source_id = source_row.id AND f.status IN ('retrying', 'dead')
+		AND f.last_failed_at > source_row.applied_at AND f.reason = 'handler'
+		AND f.key <> this_key;
+	IF others + 1 >= halt_after THEN
+		RETURN 'halted';
+	ELSIF blame = 'unclear' AND attempt >= 20
+		AND failure.failed_at < clock_timestamp() - interval '24 hours'
+	THEN
+		RETURN 'dead';
+	ELSIF blame = 'unclear' OR attempt < source_row.max_attempts THEN
+		RETURN 'retrying';
+	END IF;
+	RETURN 'dead';
+END
+$$;
+COMMENT ON FUNCTION @extschema@.inbox_fail_verdict(@extschema@.inbox_source,
+	@extschema@.inbox_failure, text, text, integer) IS
+	'what a failed attempt of a handler means: retrying, dead, or halted';
+
+CREATE FUNCTION @extschema@.inbox_fail(message @extschema@.inbox_message, source text,
+	sqlstate text, error text, detail text DEFAULT NULL, hint text DEFAULT NULL,
+	context text DEFAULT NULL, reason text DEFAULT 'handler', halt_after integer DEFAULT 20)
+	RETURNS TABLE (verdict text, attempts integer, retry_after double precision)
+	LANGUAGE plpgsql VOLATILE SECURITY DEFINER PARALLEL UNSAFE
+	SET search_path = pg_catalog, pg_temp
+AS $$
+#variable_conflict use_column
+DECLARE
+	this_id integer := @extschema@.inbox_source_ensure(source);
+	this_key text := coalesce(message.key, 'mid:' || message.message_id);
+	hash bigint := @extschema@.inbox_payload_hash(message.payload);
+	source_row @extschema@.inbox_source;
+	failure @extschema@.inbox_failure;
+	claimed integer;
+BEGIN
+	IF this_key IS NULL THEN
+		RAISE EXCEPTION 'a failure needs the message''s key, or its message_id' USING
+			ERRCODE = 'IX002';
+	END IF;
+	SELECT s.* INTO STRICT source_row FROM @extschema@.inbox_source s WHERE s.id = this_id;
+
+	-- Claimed first, and given back unless the message is dead: a failure and a success of the
+	-- same key wait for each other that way, and none is recorded of a message that was applied.
+	INSERT INTO @extschema@.inbox_claim (source_id, key, payload_hash, publish_time)
+		VALUES (this_id, this_key, hash, message.publish_time)
+		ON CONFLICT (source_id, key) DO NOTHING;
+	GET DIAGNOSTICS claimed = ROW_COUNT;
+	SELECT f.* INTO failure FROM @extschema@.inbox_failure f
+		WHERE f.source_id = this_id AND f.key = this_key AND f.status = 'retrying' FOR UPDATE;
+	attempts := coalesce(failure.attempts, 0);
+	IF claimed = 0 THEN
+		DELETE FROM @extschema@.inbox_failure f WHERE f.id = failure.id;
+		PERFORM @extschema@.inbox_durable(true);
+		verdict := 'duplicate';
+		RETURN NEXT;
+		RETURN;
+	END IF;
+
+	verdict := CASE WHEN reason <> 'handler' THEN 'dead'
+		ELSE @extschema@.inbox_fail_verdict(source_row, failure, this_key, sqlstate, halt_after)
+		END;
+	PERFORM @extschema@.inbox_durable(false);
+	IF verdict <> 'dead' THEN
+		DELETE FROM @extschema@.inbox_claim c WHERE c.source_id = this_id AND c.key = this_key;
+		retry_after := @extschema@.inbox_fail_backoff(attempts + 1);
+	END IF;
+	IF verdict = 'halted' THEN
+		UPDATE @extschema@.inbox_source s SET halted_since = clock_timestamp()
+			WHERE s.id = this_id AND s.halted_since IS NULL;
+	ELSIF verdict = 'dead' OR @extschema@.inbox_blame(sqlstate) <> 'nobody' THEN
+		attempts := attempts + (reason = 'handler')::integer;
+		PERFORM @extschema@.inbox_failure_write(this_id, this_key, message, hash,
+			verdict, reason, attempts, retry_after, sqlstate, error, detail, hint, context);
+	END IF;
+	RETURN NEXT;
+END
+$$;
+COMMENT ON FUNCTION @extschema@.inbox_fail(@extschema@.inbox_message, text, text, text, text, text,
+	text, text, integer) IS
+	'records a failed attempt, in a transaction of its own: retrying, dead, duplicate or halted';
+

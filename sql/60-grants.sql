@@ -1,0 +1,68 @@
+CREATE FUNCTION @extschema@.inbox_rights(what text) RETURNS SETOF text
+	LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE
+	SET search_path = pg_catalog, pg_temp
+AS $$
+BEGIN
+	IF what IS NULL OR what NOT IN ('puller', 'operator', 'monitor') THEN
+		RAISE EXCEPTION '"%" is not a set of rights', what
+			USING ERRCODE = 'invalid_parameter_value',
+				HINT = 'There are ''puller'', ''operator'' and ''monitor''.';
+	END IF;
+	RETURN QUERY SELECT r.object
+		FROM (VALUES
+			('{puller,operator,monitor}'::text[], 'USAGE ON SCHEMA @extschema@'),
+			('{puller,operator,monitor}', 'EXECUTE ON FUNCTION @extschema@.inbox_version()'),
+			('{monitor,operator}', 'SELECT ON @extschema@.inbox_source'),
+			('{operator}', 'SELECT ON @extschema@.inbox_claim'),
+			('{operator}', 'SELECT ON @extschema@.inbox_claim_result'),
+			('{operator}', 'SELECT ON @extschema@.inbox_failure')
+		) AS r(who, object)
+		WHERE what = ANY (r.who)
+		UNION ALL
+		SELECT format('EXECUTE ON FUNCTION %s', f.oid::regprocedure)
+		FROM (VALUES
+			('{puller}'::text[], '{inbox_process,inbox_accept,inbox_process_batch,inbox_handler,
+				inbox_serve,inbox_source_serve,inbox_lock,inbox_fail}'::text[]),
+			('{puller,operator}', '{inbox_result}'),
+			('{puller,operator,monitor}', '{inbox_check}'),
+			('{operator}', '{inbox_import,inbox_process,inbox_lock}')
+		) AS g(who, names)
+		JOIN pg_proc f ON f.proname = ANY (g.names)
+			AND f.pronamespace = '@extschema@'::regnamespace
+		WHERE what = ANY (g.who);
+END
+$$;
+COMMENT ON FUNCTION @extschema@.inbox_rights(text) IS 'what a puller, operator or monitor may do';
+
+CREATE FUNCTION @extschema@.inbox_grant(role regrole, what text) RETURNS void
+	LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
+	SET search_path = pg_catalog, pg_temp
+AS $$
+DECLARE
+	right_on text;
+BEGIN
+	FOR right_on IN SELECT @extschema@.inbox_rights(what)
+	LOOP
+		EXECUTE format('GRANT %s TO %s', right_on, role);
+	END LOOP;
+END
+$$;
+COMMENT ON FUNCTION @extschema@.inbox_grant(regrole, text) IS
+	'lets a role be a puller, an operator or a monitor';
+
+CREATE FUNCTION @extschema@.inbox_revoke(role regrole, what text) RETURNS void
+	LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
+	SET search_path = pg_catalog, pg_temp
+AS $$
+DECLARE
+	right_on text;
+BEGIN
+	FOR right_on IN SELECT @extschema@.inbox_rights(what)
+	LOOP
+		EXECUTE format('REVOKE %s FROM %s', right_on, role);
+	END LOOP;
+END
+$$;
+COMMENT ON FUNCTION @extschema@.inbox_revoke(regrole, text) IS
+	'takes from a role what inbox_grant gave it';
+

@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: PostgreSQL */
+/*
+ * The row that records a key.
+ */
+#ifndef INBOX_CLAIM_H
+#define INBOX_CLAIM_H
+
+#include "postgres.h"
+
+#include "home.h"
+#include "message.h"
+#include "source.h"
+
+/* The messages of a call, by key. */
+typedef struct inbox_claims
+{
+	inbox_message **sorted;
+	int count;
+	inbox_message **open; /* one for each key that has no verdict yet, sorted */
+	int opened;
+} inbox_claims;
+
+/* Sorts the messages; lives in the current memory context. */
+extern void inbox_claims_open(inbox_claims *claims, inbox_message *messages, int count);
+
+/*
+ * Decides the open keys that have a claim: INBOX_DUPLICATE or INBOX_CONFLICT, by the row that was
+ * read.
+ */
+extern void inbox_claims_find(const inbox_home *home, const inbox_source *source,
+							  inbox_claims *claims);
+
+/*
+ * Claims the keys that are open. Their messages stay INBOX_NEW where this call inserted the claim;
+ * where another transaction was faster, which may have to be waited for, they are decided as in
+ * inbox_claims_find.
+ */
+extern void inbox_claims_insert(const inbox_home *home, const inbox_source *source,
+								const inbox_claims *claims);
+
+/* Decides the further copies of each key by what became of the first one. */
+extern void inbox_claims_followers(const inbox_source *source, const inbox_claims *claims);
+
+#endif
