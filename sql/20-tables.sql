@@ -13,7 +13,9 @@ CREATE TABLE @extschema@.inbox_source (
 	max_attempts integer NOT NULL DEFAULT 5 CHECK (max_attempts BETWEEN 1 AND 1000),
 	conflict_check boolean NOT NULL DEFAULT true,
 	order_policy text NOT NULL DEFAULT 'continue' CHECK (order_policy IN ('continue', 'park')),
-	lock_group text CHECK (lock_group <> '')
+	lock_group text CHECK (lock_group <> ''),
+	lock_key bigint NOT NULL GENERATED ALWAYS AS (pg_catalog.hashtextextended(
+		coalesce(lock_group, name) COLLATE pg_catalog."C", 4711)) STORED
 );
 COMMENT ON TABLE @extschema@.inbox_source IS 'the scopes in which a key is unique, and their settings';
 COMMENT ON COLUMN @extschema@.inbox_source.name IS 'as the callers name it';
@@ -35,6 +37,8 @@ COMMENT ON COLUMN @extschema@.inbox_source.order_policy IS
 	'what happens to messages behind a dead letter of their ordering key';
 COMMENT ON COLUMN @extschema@.inbox_source.lock_group IS
 	'sources whose handlers touch the same rows share a lock group; NULL is the source alone';
+COMMENT ON COLUMN @extschema@.inbox_source.lock_key IS
+	'the advisory lock that whatever runs a handler holds until it commits';
 
 CREATE TABLE @extschema@.inbox_claim (
 	source_id integer NOT NULL,

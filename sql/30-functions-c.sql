@@ -53,9 +53,34 @@ CREATE FUNCTION @extschema@.inbox_handler(handler text) RETURNS text
 COMMENT ON FUNCTION @extschema@.inbox_handler(text) IS
 	'the full signature of a handler that the caller may use; an error if there is none';
 
+CREATE FUNCTION @extschema@.inbox_source_ensure(source text) RETURNS integer
+	AS 'MODULE_PATHNAME', 'inbox_source_ensure'
+	LANGUAGE C VOLATILE PARALLEL UNSAFE;
+COMMENT ON FUNCTION @extschema@.inbox_source_ensure(text) IS
+	'the id of a source, which is created at its first use';
+
 CREATE FUNCTION @extschema@.inbox_durable(proof boolean) RETURNS void
 	AS 'MODULE_PATHNAME', 'inbox_durable'
 	LANGUAGE C VOLATILE STRICT PARALLEL UNSAFE;
 COMMENT ON FUNCTION @extschema@.inbox_durable(boolean) IS
 	'this transaction''s COMMIT is to be durable; with proof: also what it has read';
+
+CREATE FUNCTION @extschema@.inbox_check_variant()
+	RETURNS TABLE (name text, ok boolean, detail text)
+	LANGUAGE sql STABLE PARALLEL SAFE
+	SET search_path = pg_catalog, pg_temp
+AS $$
+	SELECT 'versions', e.extversion = @extschema@.inbox_version(),
+		format('extension %s, library %s', e.extversion, @extschema@.inbox_version())
+	FROM pg_extension e WHERE e.extname = 'inbox'
+	UNION ALL
+	SELECT 'dump', count(*) = 6, format('%s of 6 tables and sequences are part of a dump', count(*))
+	FROM pg_extension e, unnest(e.extconfig) c WHERE e.extname = 'inbox'
+	UNION ALL
+	SELECT 'min_synchronous_commit', true,
+		format('COMMIT raises synchronous_commit to %s at least',
+			current_setting('inbox.min_synchronous_commit'))
+$$;
+COMMENT ON FUNCTION @extschema@.inbox_check_variant() IS
+	'the part of inbox_check that only holds where inbox is an extension';
 

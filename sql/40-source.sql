@@ -1,34 +1,3 @@
-CREATE FUNCTION @extschema@.inbox_source_ensure(source text) RETURNS integer
-	LANGUAGE plpgsql VOLATILE SECURITY DEFINER PARALLEL UNSAFE
-	SET search_path = pg_catalog, pg_temp
-AS $$
-DECLARE
-	found_id integer;
-BEGIN
-	IF source IS NULL OR octet_length(source) NOT BETWEEN 1 AND 1024 THEN
-		RAISE EXCEPTION 'a source''s name has 1 to 1024 bytes, this one %',
-			coalesce(octet_length(source)::text, 'is NULL')
-			USING ERRCODE = 'invalid_parameter_value',
-				HINT = 'Leave the argument out to use the source "default".';
-	END IF;
-	SELECT s.id INTO found_id FROM @extschema@.inbox_source s WHERE s.name = source;
-	WHILE found_id IS NULL
-	LOOP
-		INSERT INTO @extschema@.inbox_source (name) VALUES (source) ON CONFLICT (name) DO NOTHING;
-		SELECT s.id INTO found_id FROM @extschema@.inbox_source s WHERE s.name = source;
-	END LOOP;
-	RETURN found_id;
-END
-$$;
-COMMENT ON FUNCTION @extschema@.inbox_source_ensure(text) IS
-	'the id of a source, which is created at its first use';
-
-CREATE FUNCTION @extschema@.inbox_lock_key(lock_group text) RETURNS bigint
-	LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE
-	RETURN pg_catalog.hashtextextended(lock_group COLLATE pg_catalog."C", 4711);
-COMMENT ON FUNCTION @extschema@.inbox_lock_key(text) IS
-	'the advisory lock that everything that runs a handler holds, shared or exclusive';
-
 CREATE FUNCTION @extschema@.inbox_source_serve(source text, handler text, subscription text,
 	take_over boolean, lock_group text,
 	OUT source_id integer, OUT halted_since timestamptz, OUT lock_key bigint)
@@ -60,7 +29,7 @@ BEGIN
 		lock_group = coalesce(inbox_source_serve.lock_group, s.lock_group),
 		served_at = clock_timestamp()
 		WHERE s.id = source_id
-		RETURNING s.halted_since, @extschema@.inbox_lock_key(coalesce(s.lock_group, s.name))
+		RETURNING s.halted_since, s.lock_key
 		INTO halted_since, lock_key;
 END
 $$;
@@ -93,8 +62,7 @@ DECLARE
 	this_id integer := @extschema@.inbox_source_ensure(source);
 	lock_key bigint;
 BEGIN
-	SELECT @extschema@.inbox_lock_key(coalesce(s.lock_group, s.name)) INTO STRICT lock_key
-		FROM @extschema@.inbox_source s WHERE s.id = this_id;
+	SELECT s.lock_key INTO STRICT lock_key FROM @extschema@.inbox_source s WHERE s.id = this_id;
 	IF exclusive THEN
 		PERFORM pg_advisory_xact_lock(lock_key);
 	ELSE

@@ -24,7 +24,8 @@ BEGIN
 			('{puller}'::text[], '{inbox_process,inbox_accept,inbox_process_batch,inbox_handler,
 				inbox_serve,inbox_source_serve,inbox_lock,inbox_fail}'::text[]),
 			('{puller,operator}', '{inbox_result}'),
-			('{puller,operator,monitor}', '{inbox_check}'),
+			('{puller,operator,monitor}', '{inbox_check,inbox_check_server,inbox_check_tables,
+				inbox_check_key,inbox_check_variant}'),
 			('{operator}', '{inbox_import,inbox_process,inbox_lock}')
 		) AS g(who, names)
 		JOIN pg_proc f ON f.proname = ANY (g.names)

@@ -42,7 +42,7 @@ static inbox_statement keep = {
 			" m.publish_time, m.delivery_attempt, $3, $4, $4, $5, $6"
 			" FROM (SELECT ($2).*) AS m"
 			" ON CONFLICT (source_id, key, status, payload_hash)"
-			" WHERE status IN ('conflict', 'expired') DO NOTHING",
+			" WHERE status OPERATOR(pg_catalog.=) ANY ('{conflict,expired}') DO NOTHING",
 	.nargs = 6,
 	.types = keep_types};
 

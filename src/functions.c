@@ -32,10 +32,8 @@ static void
 open_source(inbox_call *call, FunctionCallInfo fcinfo, int argument)
 {
 	call->home = inbox_home_find(fcinfo);
-	if (PG_ARGISNULL(argument))
-		ereport(ERROR, (errcode(ERRCODE_NULL_VALUE_NOT_ALLOWED), errmsg("the source is NULL"),
-						errhint("Leave it out for the source \"default\".")));
-	inbox_source_read(call->home, PG_GETARG_TEXT_PP(argument), &call->source);
+	inbox_source_read(call->home, PG_ARGISNULL(argument) ? NULL : PG_GETARG_TEXT_PP(argument),
+					  &call->source);
 }
 
 static void

@@ -11,26 +11,32 @@
 
 #include "source.h"
 
+#define NAME_MAX_BYTES 1024
+
 static const Oid text_type[] = {TEXTOID};
 static const Oid int4_type[] = {INT4OID};
 
 /* One statement for all that a call has to know, so that a quiet source costs one look-up. */
 static inbox_statement find = {
-	.text = "SELECT s.id, %1$s.inbox_lock_key(COALESCE(s.lock_group, s.name)),"
-			" s.conflict_check, s.order_policy OPERATOR(pg_catalog.=) 'park', s.purged_before,"
+	.text = "SELECT s.id, s.lock_key, s.conflict_check,"
+			" s.order_policy OPERATOR(pg_catalog.=) 'park', s.purged_before,"
 			" s.halted_since IS NOT NULL OR EXISTS (SELECT FROM %1$s.inbox_failure f"
-			" WHERE f.source_id OPERATOR(pg_catalog.=) s.id AND f.status IN ('retrying', 'dead')"
+			" WHERE f.source_id OPERATOR(pg_catalog.=) s.id"
+			" AND f.status OPERATOR(pg_catalog.=) ANY ('{retrying,dead}')"
 			" AND f.last_failed_at OPERATOR(pg_catalog.>) s.applied_at),"
 			" EXISTS (SELECT FROM %1$s.inbox_failure f"
-			" WHERE f.source_id OPERATOR(pg_catalog.=) s.id AND f.status IN ('retrying', 'parked')"
-			" OR f.source_id OPERATOR(pg_catalog.=) s.id AND f.status OPERATOR(pg_catalog.=) 'dead'"
-			" AND f.ordering_key IS NOT NULL AND s.order_policy OPERATOR(pg_catalog.=) 'park')"
+			" WHERE f.source_id OPERATOR(pg_catalog.=) s.id"
+			" AND f.status OPERATOR(pg_catalog.=) ANY ('{retrying,dead,parked}')"
+			" AND (f.status OPERATOR(pg_catalog.<>) 'dead'"
+			" OR s.order_policy OPERATOR(pg_catalog.=) 'park' AND f.ordering_key IS NOT NULL))"
 			" FROM %1$s.inbox_source s WHERE s.name OPERATOR(pg_catalog.=) $1",
 	.nargs = 1,
 	.types = text_type};
 
 static inbox_statement create = {
-	.text = "SELECT %1$s.inbox_source_ensure($1)", .nargs = 1, .types = text_type};
+	.text = "INSERT INTO %1$s.inbox_source (name) VALUES ($1) ON CONFLICT (name) DO NOTHING",
+	.nargs = 1,
+	.types = text_type};
 
 /* SKIP LOCKED: concurrent batches must not queue for this row; one of them noting it will do. */
 static inbox_statement note_success = {
@@ -63,12 +69,27 @@ find_source(const inbox_home *home, Datum *name, inbox_source *source)
 	return true;
 }
 
+static void
+check_name(const text *name)
+{
+	if (name == NULL)
+		ereport(ERROR, (errcode(ERRCODE_NULL_VALUE_NOT_ALLOWED), errmsg("the source is NULL"),
+						errhint("Leave it out for the source \"default\".")));
+	if (VARSIZE_ANY_EXHDR(name) < 1 || VARSIZE_ANY_EXHDR(name) > NAME_MAX_BYTES)
+		ereport(ERROR, (errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+						errmsg("the name of a source has 1 to %d bytes, this one %zu",
+							   NAME_MAX_BYTES, (size_t) VARSIZE_ANY_EXHDR(name)),
+						errhint("Leave it out for the source \"default\".")));
+}
+
 void
 inbox_source_read(const inbox_home *home, text *name, inbox_source *source)
 {
 	Datum values[] = {PointerGetDatum(name)};
-	inbox_caller caller = inbox_home_begin(home);
+	inbox_caller caller;
 
+	check_name(name);
+	caller = inbox_home_begin(home);
 	source->name = name;
 	while (!find_source(home, values, source))
 		(void) inbox_home_run(home, &create, values, NULL);
@@ -89,4 +110,16 @@ inbox_source_applied(const inbox_home *home, const inbox_source *source)
 
 	(void) inbox_home_run(home, &note_success, values, NULL);
 	inbox_home_end(caller);
+}
+
+PG_FUNCTION_INFO_V1(inbox_source_ensure);
+
+Datum
+inbox_source_ensure(PG_FUNCTION_ARGS)
+{
+	inbox_source source;
+
+	inbox_source_read(inbox_home_find(fcinfo), PG_ARGISNULL(0) ? NULL : PG_GETARG_TEXT_PP(0),
+					  &source);
+	PG_RETURN_INT32(source.id);
 }

@@ -1,0 +1,111 @@
+CREATE FUNCTION @extschema@.inbox_check_tables()
+	RETURNS TABLE (name text, ok boolean, detail text)
+	LANGUAGE sql STABLE PARALLEL SAFE
+	SET search_path = pg_catalog, pg_temp
+AS $$
+	WITH own AS (
+		SELECT c.* FROM pg_class c
+		WHERE c.oid IN ('@extschema@.inbox_source'::regclass, '@extschema@.inbox_claim'::regclass,
+			'@extschema@.inbox_claim_result'::regclass, '@extschema@.inbox_failure'::regclass)
+	), facts AS (
+		SELECT 'logged' AS name, 'would be empty after a crash: ALTER TABLE … SET LOGGED' AS trouble,
+			(SELECT string_agg(o.relname, ', ') FROM own o WHERE o.relpersistence <> 'p') AS tables
+		UNION ALL
+		SELECT 'triggers', 'have triggers, which may keep rows out',
+			(SELECT string_agg(DISTINCT o.relname, ', ') FROM own o
+				JOIN pg_trigger t ON t.tgrelid = o.oid AND NOT t.tgisinternal)
+		UNION ALL
+		SELECT 'rules', 'have rules, which may keep rows out',
+			(SELECT string_agg(o.relname, ', ') FROM own o WHERE o.relhasrules)
+		UNION ALL
+		SELECT 'row security', 'have row security, which may hide rows',
+			(SELECT string_agg(o.relname, ', ') FROM own o
+				WHERE o.relrowsecurity OR o.relforcerowsecurity)
+		UNION ALL
+		SELECT 'inheritance', 'have children or parents, whose rows no index compares',
+			(SELECT string_agg(DISTINCT o.relname, ', ') FROM own o
+				JOIN pg_inherits i ON o.oid IN (i.inhparent, i.inhrelid))
+		UNION ALL
+		SELECT 'owner', 'belong to another role than inbox_claim',
+			(SELECT string_agg(o.relname, ', ') FROM own o, own c
+				WHERE c.relname = 'inbox_claim' AND o.relowner <> c.relowner)
+		UNION ALL
+		SELECT 'rights', 'may be written by others than their owner',
+			(SELECT string_agg(DISTINCT o.relname, ', ') FROM own o, aclexplode(o.relacl) a
+				WHERE a.grantee <> o.relowner
+				AND a.privilege_type IN ('INSERT', 'UPDATE', 'DELETE', 'TRUNCATE', 'TRIGGER'))
+	)
+	SELECT f.name, f.tables IS NULL, coalesce(f.tables || ' ' || f.trouble, 'all tables') FROM facts f
+$$;
+COMMENT ON FUNCTION @extschema@.inbox_check_tables() IS 'the part of inbox_check about the tables';
+
+CREATE FUNCTION @extschema@.inbox_check_key() RETURNS TABLE (name text, ok boolean, detail text)
+	LANGUAGE sql STABLE PARALLEL SAFE
+	SET search_path = pg_catalog, pg_temp
+AS $$
+	SELECT 'primary key', coalesce(bool_or(i.indisprimary AND i.indisvalid AND i.indisready
+			AND i.indimmediate AND i.indnkeyatts = 2 AND i.indkey::text = '1 2'
+			AND i.indcollation[1] = '"C"'::regcollation), false),
+		'inbox_claim (source_id, key), valid, key compared as bytes'
+	FROM pg_index i WHERE i.indrelid = '@extschema@.inbox_claim'::regclass
+	UNION ALL
+	SELECT 'collation', bool_and(a.attcollation = '"C"'::regcollation),
+		coalesce(string_agg(format('%s.%s', a.attrelid::regclass, a.attname), ', ')
+			FILTER (WHERE a.attcollation <> '"C"'::regcollation) || ' is not compared as bytes',
+			'names and keys are compared as bytes')
+	FROM pg_attribute a
+	WHERE (a.attrelid, a.attname) IN (('@extschema@.inbox_claim'::regclass, 'key'),
+		('@extschema@.inbox_claim_result'::regclass, 'key'),
+		('@extschema@.inbox_failure'::regclass, 'key'),
+		('@extschema@.inbox_source'::regclass, 'name'))
+	UNION ALL
+	SELECT 'other indexes', count(*) = 0,
+		coalesce(string_agg(i.indexrelid::regclass::text, ', ')
+			|| ' on inbox_claim would fail messages that are new', 'no other unique index')
+	FROM pg_index i WHERE i.indrelid = '@extschema@.inbox_claim'::regclass
+		AND NOT i.indisprimary AND (i.indisunique OR i.indisexclusion)
+$$;
+COMMENT ON FUNCTION @extschema@.inbox_check_key() IS
+	'the part of inbox_check about what makes a key unique';
+
+CREATE FUNCTION @extschema@.inbox_check_server() RETURNS TABLE (name text, ok boolean, detail text)
+	LANGUAGE sql STABLE PARALLEL SAFE
+	SET search_path = pg_catalog, pg_temp
+AS $$
+	SELECT 'encoding', current_setting('server_encoding') = 'UTF8',
+		'the database is ' || current_setting('server_encoding')
+	UNION ALL
+	SELECT 'primary', NOT pg_is_in_recovery(),
+		CASE WHEN pg_is_in_recovery() THEN 'this server is a standby' ELSE 'not a standby' END
+	UNION ALL
+	SELECT s.setting, current_setting(s.setting) = 'on',
+		CASE current_setting(s.setting) WHEN 'on' THEN 'on'
+			ELSE 'off: a crash may lose what COMMIT has promised' END
+	FROM unnest('{fsync,full_page_writes}'::text[]) AS s(setting)
+	UNION ALL
+	SELECT 'standbys', true, CASE current_setting('synchronous_standby_names')
+		WHEN '' THEN 'no synchronous standby: a failover may lose what COMMIT has promised'
+		ELSE 'COMMIT waits for ' || current_setting('synchronous_standby_names') END
+	UNION ALL
+	SELECT 'public', count(*) = 0,
+		coalesce(string_agg(p.oid::regprocedure::text, ', ') || ' may be called by everyone',
+			'nothing is granted to everyone')
+	FROM pg_proc p, aclexplode(coalesce(p.proacl, acldefault('f', p.proowner))) a
+	WHERE p.pronamespace = '@extschema@'::regnamespace AND p.proname LIKE 'inbox\_%'
+		AND a.grantee = 0
+$$;
+COMMENT ON FUNCTION @extschema@.inbox_check_server() IS
+	'the part of inbox_check about the server and the rights';
+
+CREATE FUNCTION @extschema@.inbox_check() RETURNS TABLE (name text, ok boolean, detail text)
+	LANGUAGE sql STABLE PARALLEL SAFE
+	SET search_path = pg_catalog, pg_temp
+AS $$
+	SELECT * FROM @extschema@.inbox_check_server()
+	UNION ALL SELECT * FROM @extschema@.inbox_check_tables()
+	UNION ALL SELECT * FROM @extschema@.inbox_check_key()
+	UNION ALL SELECT * FROM @extschema@.inbox_check_variant()
+$$;
+COMMENT ON FUNCTION @extschema@.inbox_check() IS
+	'everything on this server that would break the promise: nothing does where all are ok';
+
