@@ -14,6 +14,8 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+#include "slice.h"
+
 #define KEY_MAX_BYTES 1024
 #define KEY_RULES_MAX 16
 
@@ -42,7 +44,46 @@ struct key_rules
  */
 const char *key_rules_add(struct key_rules *rules, const char *text);
 
+/* A rule as --key takes it; free() it. */
+char *key_rule_text(const struct key_rule *rule);
+
 /* Frees what key_rules_add() allocated. */
 void key_rules_free(struct key_rules *rules);
+
+/*
+ * Where the rules look. A field that is there but could not be read is "lost": a rule that needs
+ * it ends the search, as a later rule could give the message another key than its own.
+ */
+struct key_fields
+{
+	struct slice attributes; /* an object, without a start when absent */
+	bool attributes_lost;
+	const unsigned char *data; /* NULL when absent */
+	size_t data_size;
+	bool data_lost;
+	const char *message_id; /* NULL when lost */
+};
+
+enum key_outcome
+{
+	KEY_FOUND,
+	KEY_ABSENT, /* no rule hits */
+	KEY_REFUSED /* a rule hits something that cannot be a key, or needs a lost field */
+};
+
+struct key
+{
+	enum key_outcome outcome;
+	char *text;	  /* KEY_FOUND: 1 to KEY_MAX_BYTES bytes of UTF-8 without a NUL; else NULL */
+	char *detail; /* one sentence on why there is no key; NULL with KEY_FOUND */
+	bool from_message_id;
+};
+
+/*
+ * Applies the rules in their order. A key is taken as it stands, byte for byte: nothing is folded,
+ * trimmed or cut. In the payload, only what the pointer passes must be unambiguous; a payload that
+ * is no JSON is one in which the pointer leads nowhere. The caller frees text and detail.
+ */
+struct key key_find(const struct key_rules *rules, const struct key_fields *fields);
 
 #endif

@@ -43,6 +43,7 @@ struct message
 	char *message_id;	/* never NULL */
 	char *ordering_key; /* NULL when absent or empty */
 	char *key;			/* NULL when no rule found one */
+	bool key_from_message_id;
 	char *attributes;	/* a JSON object as text, storable as jsonb; NULL when absent */
 	unsigned char *data; /* the payload, byte for byte; NULL when absent */
 	size_t data_size;
