@@ -13,26 +13,28 @@
 #include "key.h"
 #include "log.h"
 
+struct config_origin;
+
 struct config
 {
 	/* what is consumed, and into what */
-	char *subscription; /* projects/P/subscriptions/S */
-	char *handler;		/* f, s.f or f(jsonb) */
-	char *source;		/* default: the subscription */
+	char *subscription;	   /* projects/P/subscriptions/S */
+	char *handler;		   /* f, s.f or f(jsonb) */
+	char *source;		   /* default: the subscription */
 	struct key_rules keys; /* default: attribute:idempotency_key */
 	bool take_over;
 
 	/* Pub/Sub */
-	char *endpoint;	  /* https://pubsub.googleapis.com; http://$PUBSUB_EMULATOR_HOST */
-	bool emulator;	  /* from PUBSUB_EMULATOR_HOST: no credentials are sent */
-	char *token_file; /* bearer token, read again when it changes or is refused */
-	int pulls;		  /* 8 */
+	char *endpoint;		  /* https://pubsub.googleapis.com; http://$PUBSUB_EMULATOR_HOST */
+	bool emulator;		  /* from PUBSUB_EMULATOR_HOST: no credentials are sent */
+	char *token_file;	  /* bearer token, read again when it changes or is refused */
+	int pulls;			  /* 8 */
 	int64_t max_response; /* bytes, 64 MB */
 	int64_t max_lease;	  /* ms, 60 min */
 
 	/* database */
-	char *dbname; /* conninfo or URI, or NULL for libpq's own defaults */
-	int workers;  /* 1 */
+	char *dbname;			 /* conninfo or URI, or NULL for libpq's own defaults */
+	int workers;			 /* 1 */
 	int64_t handler_timeout; /* ms, 30 s */
 	int64_t lock_timeout;	 /* ms, 5 s: a row or key another transaction holds */
 	int64_t db_grace;		 /* ms, 120 s */
@@ -47,6 +49,8 @@ struct config
 	bool exit_on_permanent;
 	enum log_format log_format;
 	enum log_level log_level;
+
+	struct config_origin *origin; /* flags and file, for config_reload() */
 };
 
 enum config_outcome
@@ -58,13 +62,18 @@ enum config_outcome
 
 /*
  * Fills "config" from defaults, file (--config, INBOX_CONFIG), environment and flags, and checks
- * it as a whole. Messages go to stderr.
+ * it as a whole. Messages go to stderr. "config" needs no initialisation, and no config_free()
+ * unless the outcome is CONFIG_RUN. argv must live as long as the configuration.
  */
 enum config_outcome config_load(struct config *config, int argc, char **argv);
+
+/* Logs the whole configuration as one event, without secrets. */
+void config_log(const struct config *config);
 
 /*
  * Reads the file and the environment again (SIGHUP). Takes over what may change while running
  * and logs each change; logs what would need a restart. A file that is not valid changes nothing.
+ * Sets the format and the level of the log, too.
  */
 void config_reload(struct config *config);
 
