@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "lane.h"
 #include "memory.h"
 
 /* step_allowed[from][to] */
@@ -48,17 +49,48 @@ message_board_init(struct message_board *board)
 	}
 }
 
+/* What comes back is older than what waits, so its place is near the head. */
+static void
+insert_in_order(struct message_list *list, struct message *message)
+{
+	struct message *later = TAILQ_FIRST(list);
+
+	while (later != NULL && later->sequence < message->sequence)
+	{
+		later = TAILQ_NEXT(later, link);
+	}
+	if (later != NULL)
+	{
+		TAILQ_INSERT_BEFORE(later, message, link);
+	}
+	else
+	{
+		TAILQ_INSERT_TAIL(list, message, link);
+	}
+}
+
 static void
 enter_list(struct message_board *board, struct message *message, enum message_state state)
 {
 	message->state = state;
-	TAILQ_INSERT_TAIL(&board->list[state], message, link);
 	board->count[state]++;
+	if (state == MESSAGE_READY)
+	{
+		insert_in_order(&board->list[state], message);
+	}
+	else
+	{
+		TAILQ_INSERT_TAIL(&board->list[state], message, link);
+	}
 }
 
 static void
 leave_list(struct message_board *board, struct message *message)
 {
+	if (message->state == MESSAGE_RUNNING)
+	{
+		lane_stop(message);
+	}
 	TAILQ_REMOVE(&board->list[message->state], message, link);
 	board->count[message->state]--;
 }
@@ -68,7 +100,11 @@ message_hold(struct message_board *board, struct message *message)
 {
 	board->held++;
 	board->held_bytes += message->size;
-	enter_list(board, message, MESSAGE_READY);
+	board->count[MESSAGE_READY]++;
+	message->sequence = ++board->arrived;
+	message->state = MESSAGE_READY;
+	TAILQ_INSERT_TAIL(&board->list[MESSAGE_READY], message, link);
+	lane_enter(&board->lanes, message);
 }
 
 void
@@ -85,9 +121,17 @@ message_set_state(struct message_board *board, struct message *message, enum mes
 }
 
 void
+message_run(struct message_board *board, struct message *message, const void *runner)
+{
+	message_set_state(board, message, MESSAGE_RUNNING);
+	lane_start(message, runner);
+}
+
+void
 message_forget(struct message_board *board, struct message *message)
 {
 	leave_list(board, message);
+	lane_leave(&board->lanes, message);
 	board->held--;
 	board->held_bytes -= message->size;
 	message_free(message);

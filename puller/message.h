@@ -33,6 +33,13 @@ enum message_defect
 	DEFECT_UNDECODABLE	/* the envelope or its base64 is broken */
 };
 
+struct lane; /* lane.h */
+
+struct lanes
+{
+	void *root; /* of a search tree by ordering key */
+};
+
 struct message
 {
 	TAILQ_ENTRY(message) link;
@@ -60,9 +67,16 @@ struct message
 	/* The lease, in milliseconds of CLOCK_BOOTTIME (clock_ms). */
 	int64_t lease_end;	 /* when the service takes the message back */
 	int64_t lease_limit; /* when it is given up for good: received + --max-lease */
-	bool lease_in_flight; /* an extension has been sent and not been answered */
-	bool lease_lost;	/* the service said so, or the clock did: never ack or extend it again */
-	unsigned attempts;	/* failed attempts of this delivery */
+	int64_t lease_due;	 /* when it is to be extended next */
+	unsigned lease_request; /* of the extension that has not been answered; 0: none */
+	int return_seconds;	/* MESSAGE_RETURNING: the deadline it is given back with */
+
+	unsigned request;	/* of the acknowledgement or return under way; 0: none */
+	size_t request_max; /* ids that may share its next request, halved by every refusal; 0: any */
+
+	uint64_t sequence; /* the place in the order of arrival */
+	struct lane *lane; /* of its ordering key; NULL without one */
+	unsigned blames;   /* how often a timeout hit a batch that held it */
 };
 
 TAILQ_HEAD(message_list, message);
@@ -72,6 +86,8 @@ struct message_board
 {
 	struct message_list list[MESSAGE_STATES];
 	size_t count[MESSAGE_STATES];
+	struct lanes lanes;
+	uint64_t arrived;  /* messages held so far */
 	size_t held;	   /* messages on all lists */
 	size_t held_bytes; /* the sum of their sizes */
 };
@@ -87,9 +103,15 @@ void message_board_init(struct message_board *board);
 /* Puts a new message on the list MESSAGE_READY. */
 void message_hold(struct message_board *board, struct message *message);
 
-/* Moves a message to another list's tail; aborts when the step is not allowed. */
+/*
+ * Moves a message to another list: to its tail, but on MESSAGE_READY to its place in the order of
+ * arrival. Aborts when the step is not allowed.
+ */
 void message_set_state(struct message_board *board, struct message *message,
 					   enum message_state state);
+
+/* From MESSAGE_READY to MESSAGE_RUNNING, on the connection "runner". */
+void message_run(struct message_board *board, struct message *message, const void *runner);
 
 /* Takes a message off its list and frees it. */
 void message_forget(struct message_board *board, struct message *message);

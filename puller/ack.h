@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: PostgreSQL */
+/*
+ * Acknowledgements: the only place that sends one. It is fed by ack_add() alone, which takes
+ * nothing but messages whose verdict is durable.
+ *
+ * An acknowledgement that fails is no fault: the message comes again and is a duplicate. It is
+ * retried while the lease can still run, counted, and never fatal.
+ */
+#ifndef INBOX_ACK_H
+#define INBOX_ACK_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "backoff.h"
+#include "message.h"
+#include "pubsub.h"
+
+struct ack
+{
+	struct message_board *board;
+	struct pubsub *pubsub;
+	struct backoff backoff;
+	int64_t not_before;		  /* after a failure */
+	unsigned last_request;	  /* numbers requests, from 1 */
+	unsigned in_flight;		  /* requests */
+	unsigned ordered_request; /* the one that carries messages with an ordering key; 0: none */
+	size_t waiting;			  /* messages in no request */
+	uint64_t acked;
+	uint64_t lost; /* given up; these come again */
+};
+
+void ack_init(struct ack *ack, struct message_board *board, struct pubsub *pubsub);
+
+/* Takes a message in MESSAGE_COMMITTED. */
+void ack_add(struct ack *ack, struct message *message);
+
+/* Sends what is due. */
+void ack_step(struct ack *ack, int64_t now);
+
+/* When ack_step() has something to do next. */
+int64_t ack_deadline(const struct ack *ack);
+
+/* True when nothing waits and nothing is under way. */
+bool ack_is_idle(const struct ack *ack);
+
+#endif

@@ -1,0 +1,211 @@
+/* SPDX-License-Identifier: PostgreSQL */
+#include "connector.h"
+
+#include <pthread.h>
+#include <signal.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/eventfd.h>
+#include <sys/queue.h>
+#include <unistd.h>
+
+#include "memory.h"
+
+struct attempt
+{
+	STAILQ_ENTRY(attempt) link;
+	void *owner;
+	PGconn *connection;
+};
+
+STAILQ_HEAD(attempts, attempt);
+
+struct connector
+{
+	const char *conninfo;
+	int event;
+	pthread_t thread;
+	pthread_mutex_t mutex;
+	pthread_cond_t asked;
+	struct attempts waiting;
+	struct attempts ended;
+	bool busy;
+	bool stopping;
+};
+
+/*
+ * Of a keyword that is given twice the last counts, so what stands before dbname is our default
+ * and what stands behind it is not to be changed. Keepalives find a dead peer within a minute.
+ */
+static PGconn *
+open_connection(const char *conninfo)
+{
+	static const char *const keywords[] = {
+		"connect_timeout", "keepalives_idle", "keepalives_interval", "keepalives_count",
+		"tcp_user_timeout", "dbname", "fallback_application_name", "client_encoding", NULL};
+	const char *values[] = {
+		"10", "30", "10", "3", "60000", conninfo, "inbox-puller", "UTF8", NULL};
+
+	if (getenv("PGCONNECT_TIMEOUT") != NULL)
+	{
+		values[0] = NULL;
+	}
+	return PQconnectdbParams(keywords, values, 1);
+}
+
+static struct attempt *
+next_attempt(struct connector *connector)
+{
+	struct attempt *attempt;
+
+	pthread_mutex_lock(&connector->mutex);
+	connector->busy = false;
+	while (STAILQ_EMPTY(&connector->waiting) && !connector->stopping)
+	{
+		pthread_cond_wait(&connector->asked, &connector->mutex);
+	}
+	attempt = STAILQ_FIRST(&connector->waiting);
+	if (attempt != NULL)
+	{
+		STAILQ_REMOVE_HEAD(&connector->waiting, link);
+		connector->busy = true;
+	}
+	pthread_mutex_unlock(&connector->mutex);
+	return attempt;
+}
+
+static void
+hand_over(struct connector *connector, struct attempt *attempt)
+{
+	uint64_t one = 1;
+
+	pthread_mutex_lock(&connector->mutex);
+	STAILQ_INSERT_TAIL(&connector->ended, attempt, link);
+	pthread_mutex_unlock(&connector->mutex);
+	/* Fails only when the counter is full, and then the loop is awake anyhow. */
+	if (write(connector->event, &one, sizeof(one)) < 0)
+	{
+	}
+}
+
+static void *
+run(void *argument)
+{
+	struct connector *connector = argument;
+	struct attempt *attempt;
+
+	while ((attempt = next_attempt(connector)) != NULL)
+	{
+		attempt->connection = open_connection(connector->conninfo);
+		hand_over(connector, attempt);
+	}
+	return NULL;
+}
+
+struct connector *
+connector_new(const char *conninfo)
+{
+	struct connector *connector = memory_new(sizeof(*connector));
+	sigset_t all;
+	sigset_t before;
+
+	connector->conninfo = conninfo;
+	connector->event = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
+	pthread_mutex_init(&connector->mutex, NULL);
+	pthread_cond_init(&connector->asked, NULL);
+	STAILQ_INIT(&connector->waiting);
+	STAILQ_INIT(&connector->ended);
+	/* Signals belong to the loop's signalfd. */
+	sigfillset(&all);
+	pthread_sigmask(SIG_SETMASK, &all, &before);
+	if (connector->event < 0 || pthread_create(&connector->thread, NULL, run, connector) != 0)
+	{
+		perror("inbox-puller: could not start the connector thread");
+		exit(3);
+	}
+	pthread_sigmask(SIG_SETMASK, &before, NULL);
+	return connector;
+}
+
+int
+connector_fd(const struct connector *connector)
+{
+	return connector->event;
+}
+
+void
+connector_ask(struct connector *connector, void *owner)
+{
+	struct attempt *attempt = memory_new(sizeof(*attempt));
+
+	attempt->owner = owner;
+	pthread_mutex_lock(&connector->mutex);
+	STAILQ_INSERT_TAIL(&connector->waiting, attempt, link);
+	pthread_cond_signal(&connector->asked);
+	pthread_mutex_unlock(&connector->mutex);
+}
+
+PGconn *
+connector_take(struct connector *connector, void **owner)
+{
+	struct attempt *attempt;
+	PGconn *connection = NULL;
+	uint64_t count;
+
+	/* Empties the eventfd; EAGAIN when it was empty already. */
+	if (read(connector->event, &count, sizeof(count)) < 0)
+	{
+	}
+	pthread_mutex_lock(&connector->mutex);
+	attempt = STAILQ_FIRST(&connector->ended);
+	if (attempt != NULL)
+	{
+		STAILQ_REMOVE_HEAD(&connector->ended, link);
+	}
+	pthread_mutex_unlock(&connector->mutex);
+	if (attempt != NULL)
+	{
+		connection = attempt->connection;
+		*owner = attempt->owner;
+		free(attempt);
+	}
+	return connection;
+}
+
+static void
+free_attempts(struct attempts *attempts)
+{
+	struct attempt *attempt;
+
+	while ((attempt = STAILQ_FIRST(attempts)) != NULL)
+	{
+		STAILQ_REMOVE_HEAD(attempts, link);
+		PQfinish(attempt->connection);
+		free(attempt);
+	}
+}
+
+void
+connector_free(struct connector *connector)
+{
+	bool busy;
+
+	pthread_mutex_lock(&connector->mutex);
+	free_attempts(&connector->waiting);
+	connector->stopping = true;
+	busy = connector->busy;
+	pthread_cond_signal(&connector->asked);
+	pthread_mutex_unlock(&connector->mutex);
+	if (busy)
+	{
+		return;
+	}
+	pthread_join(connector->thread, NULL);
+	free_attempts(&connector->ended);
+	close(connector->event);
+	pthread_cond_destroy(&connector->asked);
+	pthread_mutex_destroy(&connector->mutex);
+	free(connector);
+}

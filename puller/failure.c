@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: PostgreSQL */
+#include "failure.h"
+
+#include <stdlib.h>
+
+#include "log.h"
+#include "memory.h"
+#include "timestamp.h"
+
+void
+failure_of_answer(struct failure *failure, const struct db_answer *answer)
+{
+	failure_free(failure);
+	*failure = (struct failure){
+		.sqlstate = memory_copy_text(answer->sqlstate),
+		.error = memory_copy_text(answer->message),
+		.detail = memory_copy_text(answer->detail),
+		.hint = memory_copy_text(answer->hint),
+		.context = memory_copy_text(answer->context),
+		.reason = "handler",
+	};
+}
+
+void
+failure_of_defect(struct failure *failure, const struct message *message)
+{
+	failure_free(failure);
+	failure->error = memory_copy_text(message->defect_detail);
+	failure->reason = message_defect_name(message->defect);
+}
+
+void
+failure_free(struct failure *failure)
+{
+	free(failure->sqlstate);
+	free(failure->error);
+	free(failure->detail);
+	free(failure->hint);
+	free(failure->context);
+	*failure = (struct failure){0};
+}
+
+void
+failure_log(const struct puller *puller, const struct message *message,
+			const struct failure *failure)
+{
+	char publish_time[TIMESTAMP_SIZE];
+
+	log_event(LOG_WARNING, "message_failed", "source", LOG_TEXT, puller->config->source, "key",
+			  LOG_TEXT, message->key, "message_id", LOG_TEXT, message->message_id, "publish_time",
+			  LOG_TEXT, timestamp_format(message->publish_time, publish_time), "delivery_attempt",
+			  LOG_INT, (int64_t) message->delivery_attempt, "ordering_key", LOG_TEXT,
+			  message->ordering_key, "reason", LOG_TEXT, failure->reason, "sqlstate", LOG_TEXT,
+			  failure->sqlstate, "err", LOG_TEXT, failure->error, "detail", LOG_TEXT,
+			  failure->detail, NULL);
+}

@@ -1,0 +1,359 @@
+/* SPDX-License-Identifier: PostgreSQL */
+#include "flow.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "clock.h"
+#include "lane.h"
+#include "log.h"
+#include "memory.h"
+#include "pull.h"
+#include "work.h"
+
+/* A message is not started when less than this is left of its lease. */
+#define LEAST_LEASE_MS 1000
+
+/* ---- the database ---------------------------------------------------------------------- */
+
+/*
+ * Another cluster or another timeline may lack what the one before had committed. What has not
+ * been acknowledged yet is dropped and comes again: the new one decides what it has.
+ */
+static void
+drop_unacknowledged(struct puller *puller)
+{
+	struct message_list *acking = &puller->board.list[MESSAGE_ACKING];
+	struct message *message;
+	struct message *next;
+
+	for (message = TAILQ_FIRST(acking); message != NULL; message = next)
+	{
+		next = TAILQ_NEXT(message, link);
+		if (message->request == 0)
+		{
+			message_forget(&puller->board, message);
+			puller->ack.waiting--;
+		}
+	}
+}
+
+static bool
+differs(const char *before, const char *now)
+{
+	return before != NULL && now != NULL && strcmp(before, now) != 0;
+}
+
+static void
+watch_cluster(struct puller *puller, const struct db_facts *facts)
+{
+	if (differs(puller->system_id, facts->system_id) || differs(puller->timeline, facts->timeline))
+	{
+		log_event(LOG_ERROR, "database_changed", "system_before", LOG_TEXT, puller->system_id,
+				  "system_now", LOG_TEXT, facts->system_id, "timeline_before", LOG_TEXT,
+				  puller->timeline, "timeline_now", LOG_TEXT, facts->timeline, "hint", LOG_TEXT,
+				  "a failover or a restore: commits acknowledged before may be missing here; unless "
+				  "the new primary was a synchronous standby, seek the subscription back to before "
+				  "the switch, the claims make the replay harmless",
+				  NULL);
+		drop_unacknowledged(puller);
+	}
+	free(puller->system_id);
+	free(puller->timeline);
+	puller->system_id = memory_copy_text(facts->system_id);
+	puller->timeline = memory_copy_text(facts->timeline);
+}
+
+static void
+db_ready(void *context, struct db *db)
+{
+	struct worker *worker = context;
+
+	worker->puller->db_down_since = CLOCK_NEVER;
+	watch_cluster(worker->puller, &db->facts);
+}
+
+static void
+db_answered(void *context, struct db *db, const struct db_answer *answer)
+{
+	(void) db;
+	work_answered(context, answer);
+}
+
+static bool
+any_db_is(const struct puller *puller, enum db_state least)
+{
+	for (int i = 0; i < puller->workers; i++)
+	{
+		if (puller->worker[i].db.state >= least)
+		{
+			return true;
+		}
+	}
+	return false;
+}
+
+static void
+db_down(void *context, struct db *db, enum db_refusal refusal)
+{
+	struct worker *worker = context;
+	struct puller *puller = worker->puller;
+
+	(void) db;
+	if (refusal == DB_REFUSED_MISMATCH ||
+		(refusal == DB_REFUSED_MISSING && puller->config->exit_on_permanent))
+	{
+		puller_exit(puller, 2);
+	}
+	if (puller->db_down_since == CLOCK_NEVER && !any_db_is(puller, DB_IDLE))
+	{
+		puller->db_down_since = clock_ms();
+	}
+}
+
+const struct db_events flow_db_events = {
+	.ready = db_ready,
+	.answered = db_answered,
+	.down = db_down,
+};
+
+/* One attempt at a time while none is up, so that a server that starts is not stormed. */
+static void
+connect_workers(struct puller *puller, int64_t now)
+{
+	bool up = any_db_is(puller, DB_IDLE);
+
+	for (int i = 0; i < puller->workers; i++)
+	{
+		struct db *db = &puller->worker[i].db;
+
+		if (db->state == DB_CONNECTING || db->state == DB_GREETING)
+		{
+			if (!up)
+			{
+				return;
+			}
+		}
+		else if (db->state == DB_DOWN && now >= db->retry_ms)
+		{
+			db_connect(db);
+			if (!up)
+			{
+				return;
+			}
+		}
+	}
+}
+
+/* The database has been away for longer than a failover takes: somebody else may have one. */
+static void
+give_up_held(struct puller *puller, int64_t now)
+{
+	struct message_list *ready = &puller->board.list[MESSAGE_READY];
+	struct message *message;
+
+	if (puller->db_down_since == CLOCK_NEVER || TAILQ_EMPTY(ready) ||
+		now < puller->db_down_since + puller->config->db_grace)
+	{
+		return;
+	}
+	log_event(LOG_ERROR, "db_grace_over", "messages", LOG_INT,
+			  (int64_t) puller->board.count[MESSAGE_READY], "err", LOG_TEXT,
+			  "the database has been away for longer than --db-grace", "hint", LOG_TEXT,
+			  "what was held is left to come back when its lease ends", NULL);
+	while ((message = TAILQ_FIRST(ready)) != NULL)
+	{
+		message_forget(&puller->board, message);
+	}
+}
+
+/* ---- dispatch -------------------------------------------------------------------------- */
+
+/* Forgets a message whose lease is about to end; the service delivers it again. */
+static bool
+is_startable(struct puller *puller, struct message *message, int64_t now)
+{
+	if (message->lease_end - now >= LEAST_LEASE_MS)
+	{
+		return true;
+	}
+	log_event(LOG_INFO, "lease_too_short", "message_id", LOG_TEXT, message->message_id, "key",
+			  LOG_TEXT, message->key, NULL);
+	puller->lease.expired++;
+	message_forget(&puller->board, message);
+	return false;
+}
+
+/*
+ * As many ready messages as the limits allow, in the order of their arrival. A lane that runs on
+ * another connection is passed over as a whole. A message with a defect ends the batch, for it
+ * goes another way; as the first it is returned alone, through "defect".
+ */
+static size_t
+gather(struct puller *puller, struct worker *worker, struct message **taken,
+	   struct message **defect, int64_t now)
+{
+	struct message *message = TAILQ_FIRST(&puller->board.list[MESSAGE_READY]);
+	struct message *next;
+	size_t count = 0;
+	size_t bytes = 0;
+
+	*defect = NULL;
+	for (; message != NULL && count < puller->batch_limit; message = next)
+	{
+		next = TAILQ_NEXT(message, link);
+		if (!lane_may_run(message, worker) || !is_startable(puller, message, now))
+		{
+			continue;
+		}
+		if (message->defect != DEFECT_NONE)
+		{
+			*defect = count == 0 ? message : NULL;
+			break;
+		}
+		if (count > 0 && bytes + message->size > (size_t) puller->config->batch_bytes)
+		{
+			break;
+		}
+		bytes += message->size;
+		taken[count++] = message;
+	}
+	return count;
+}
+
+static void
+dispatch(struct puller *puller, int64_t now)
+{
+	struct message **taken;
+
+	if (TAILQ_EMPTY(&puller->board.list[MESSAGE_READY]))
+	{
+		return;
+	}
+	taken = memory_new(puller->batch_limit * sizeof(struct message *));
+	for (int i = 0; i < puller->workers; i++)
+	{
+		struct worker *worker = &puller->worker[i];
+		struct message *defect;
+		size_t count;
+
+		if (worker->db.state != DB_IDLE || !work_is_idle(worker) || now < worker->not_before)
+		{
+			continue;
+		}
+		count = gather(puller, worker, taken, &defect, now);
+		if (defect != NULL)
+		{
+			work_take_defect(worker, defect);
+		}
+		else if (count > 0)
+		{
+			work_take(worker, taken, count);
+		}
+	}
+	free(taken);
+}
+
+/* ---- a turn ---------------------------------------------------------------------------- */
+
+static bool
+all_work_ended(const struct puller *puller)
+{
+	for (int i = 0; i < puller->workers; i++)
+	{
+		if (puller->worker[i].db.state == DB_BUSY)
+		{
+			return false;
+		}
+	}
+	return ack_is_idle(&puller->ack) && lease_is_idle(&puller->lease);
+}
+
+static void
+finish_stop(struct puller *puller, int64_t now)
+{
+	bool ended = all_work_ended(puller);
+
+	if (!ended && now < puller->stop_deadline)
+	{
+		return;
+	}
+	if (!ended)
+	{
+		log_event(LOG_WARNING, "grace_over", "held", LOG_INT, (int64_t) puller->board.held, "hint",
+				  LOG_TEXT, "what was not acknowledged comes again; nothing is lost", NULL);
+	}
+	puller_exit(puller, 0);
+}
+
+void
+flow_stop(struct puller *puller)
+{
+	puller->stopping = true;
+	puller->stop_deadline = clock_ms() + puller->config->grace;
+	log_event(LOG_INFO, "stopping", "held", LOG_INT, (int64_t) puller->board.held, "grace",
+			  LOG_SECONDS, puller->config->grace, NULL);
+	for (int i = 0; i < puller->workers; i++)
+	{
+		work_stop(&puller->worker[i]);
+	}
+}
+
+void
+flow_step(struct puller *puller, int64_t now)
+{
+	if (!puller->stopping)
+	{
+		connect_workers(puller, now);
+		give_up_held(puller, now);
+		dispatch(puller, now);
+		for (int i = 0; i < puller->workers; i++)
+		{
+			work_step(&puller->worker[i], now);
+		}
+	}
+	lease_step(&puller->lease, now);
+	ack_step(&puller->ack, now);
+	pull_step(puller, now);
+	if (puller->stopping)
+	{
+		finish_stop(puller, now);
+	}
+}
+
+static int64_t
+earlier(int64_t one, int64_t other)
+{
+	return one < other ? one : other;
+}
+
+static int64_t
+worker_deadline(const struct worker *worker, int64_t now)
+{
+	if (worker->db.state == DB_DOWN)
+	{
+		return worker->db.retry_ms;
+	}
+	if (worker->db.state == DB_GREETING)
+	{
+		return worker->db.greeting_end;
+	}
+	return worker->not_before > now ? worker->not_before : CLOCK_NEVER;
+}
+
+int64_t
+flow_deadline(const struct puller *puller, int64_t now)
+{
+	int64_t deadline = earlier(lease_deadline(&puller->lease), ack_deadline(&puller->ack));
+
+	deadline = earlier(deadline, pull_deadline(puller));
+	for (int i = 0; i < puller->workers && !puller->stopping; i++)
+	{
+		deadline = earlier(deadline, worker_deadline(&puller->worker[i], now));
+	}
+	if (puller->db_down_since != CLOCK_NEVER && puller->board.count[MESSAGE_READY] > 0)
+	{
+		deadline = earlier(deadline, puller->db_down_since + puller->config->db_grace);
+	}
+	return puller->stopping ? earlier(deadline, puller->stop_deadline) : deadline;
+}

@@ -1,0 +1,238 @@
+/* SPDX-License-Identifier: PostgreSQL */
+#include "greeting.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "log.h"
+#include "memory.h"
+
+/*
+ * The timeline comes from the name of the WAL file being written: the control file keeps the old
+ * one for a while after a promotion.
+ */
+static const char find_extension[] =
+	"SELECT pg_catalog.quote_ident(n.nspname), e.extversion, t.oid, t.typarray,"
+	" pg_catalog.pg_is_in_recovery(), pg_catalog.current_database(),"
+	" (SELECT system_identifier FROM pg_catalog.pg_control_system()),"
+	" CASE WHEN NOT pg_catalog.pg_is_in_recovery() THEN pg_catalog.substr("
+	"  pg_catalog.pg_walfile_name(pg_catalog.pg_current_wal_lsn()), 1, 8) END"
+	" FROM (SELECT) AS one"
+	" LEFT JOIN pg_catalog.pg_extension e ON e.extname OPERATOR(pg_catalog.=) 'inbox'"
+	" LEFT JOIN pg_catalog.pg_namespace n ON n.oid OPERATOR(pg_catalog.=) e.extnamespace"
+	" LEFT JOIN pg_catalog.pg_type t ON t.typnamespace OPERATOR(pg_catalog.=) n.oid"
+	"  AND t.typname OPERATOR(pg_catalog.=) 'inbox_message'";
+
+enum
+{
+	FACT_SCHEMA,
+	FACT_VERSION,
+	FACT_TYPE,
+	FACT_ARRAY_TYPE,
+	FACT_IN_RECOVERY,
+	FACT_DATABASE,
+	FACT_SYSTEM_ID,
+	FACT_TIMELINE
+};
+
+void
+greeting_free_facts(struct db_facts *facts)
+{
+	free(facts->schema);
+	free(facts->version);
+	free(facts->library);
+	free(facts->handler);
+	free(facts->system_id);
+	free(facts->timeline);
+	*facts = (struct db_facts){0};
+}
+
+bool
+greeting_start(struct db *db)
+{
+	db->step = 0;
+	return PQsendQueryParams(db->connection, find_extension, 0, NULL, NULL, NULL, NULL, 0) == 1;
+}
+
+static bool
+ask_to_serve(struct db *db)
+{
+	const struct config *config = db->config;
+	const char *values[] = {config->source, config->handler, config->subscription,
+							config->take_over ? "true" : "false"};
+	static const Oid types[] = {25, 25, 25, 16};
+	char *sql = memory_format("SELECT %s.inbox_version(), handler_signature"
+							  " FROM %s.inbox_serve($1, $2, $3, $4)",
+							  db->facts.schema, db->facts.schema);
+	bool sent = PQsendQueryParams(db->connection, sql, 4, types, values, NULL, NULL, 0) == 1;
+
+	free(sql);
+	return sent;
+}
+
+static void
+log_refused(const struct db *db, const char *sqlstate, const char *error, const char *detail,
+			const char *hint)
+{
+	log_event(LOG_ERROR, "db_refused", "worker", LOG_INT, (int64_t) db->number, "source", LOG_TEXT,
+			  db->config->source, "handler", LOG_TEXT, db->config->handler, "sqlstate", LOG_TEXT,
+			  sqlstate, "err", LOG_TEXT, error, "detail", LOG_TEXT, detail, "hint", LOG_TEXT, hint,
+			  NULL);
+}
+
+static char *
+copy_field(const PGresult *result, int field)
+{
+	return PQgetisnull(result, 0, field) ? NULL : memory_copy_text(PQgetvalue(result, 0, field));
+}
+
+static enum db_refusal
+refuse_missing_extension(const struct db *db, const PGresult *result)
+{
+	char *error = memory_format("the extension inbox is not installed in database \"%s\"",
+								PQgetvalue(result, 0, FACT_DATABASE));
+
+	log_refused(db, NULL, error, NULL, "connect to it as its owner and run: CREATE EXTENSION inbox");
+	free(error);
+	return DB_REFUSED_MISSING;
+}
+
+/* Zero when the facts are fine. */
+static bool
+read_facts(struct db *db, const PGresult *result, enum db_refusal *refusal)
+{
+	struct db_facts *facts = &db->facts;
+
+	if (PQgetisnull(result, 0, FACT_SCHEMA))
+	{
+		*refusal = refuse_missing_extension(db, result);
+		return false;
+	}
+	if (PQgetvalue(result, 0, FACT_IN_RECOVERY)[0] == 't')
+	{
+		log_refused(db, NULL, "the server is a standby and cannot write", NULL,
+					"connect to the primary, or add target_session_attrs=read-write to --dbname");
+		*refusal = DB_REFUSED_FOR_NOW;
+		return false;
+	}
+	facts->schema = copy_field(result, FACT_SCHEMA);
+	facts->version = copy_field(result, FACT_VERSION);
+	facts->system_id = copy_field(result, FACT_SYSTEM_ID);
+	facts->timeline = copy_field(result, FACT_TIMELINE);
+	facts->message_type = (Oid) strtoul(PQgetvalue(result, 0, FACT_TYPE), NULL, 10);
+	facts->message_array_type = (Oid) strtoul(PQgetvalue(result, 0, FACT_ARRAY_TYPE), NULL, 10);
+	facts->server_version = PQserverVersion(db->connection);
+	return true;
+}
+
+/* Versions fit when they differ in the last number only. */
+static bool
+versions_fit(const char *one, const char *other)
+{
+	const char *dot = strrchr(one, '.');
+	size_t size = dot != NULL ? (size_t) (dot - one) + 1 : strlen(one);
+
+	return strncmp(one, other, size) == 0;
+}
+
+static bool
+check_versions(struct db *db, enum db_refusal *refusal)
+{
+	const struct db_facts *facts = &db->facts;
+	char *detail;
+
+	if (versions_fit(facts->version, INBOX_VERSION) && versions_fit(facts->library, INBOX_VERSION))
+	{
+		return true;
+	}
+	detail = memory_format("inbox-puller is %s, the extension's objects are %s, its library is %s",
+						   INBOX_VERSION, facts->version, facts->library);
+	log_refused(db, NULL, "the versions of inbox-puller and of the extension do not fit", detail,
+				strcmp(facts->version, facts->library) != 0
+					? "run: ALTER EXTENSION inbox UPDATE"
+					: "install the same version of inbox-puller and of the extension");
+	free(detail);
+	*refusal = DB_REFUSED_MISMATCH;
+	return false;
+}
+
+static enum db_refusal
+refusal_of(const char *sqlstate)
+{
+	if (sqlstate == NULL)
+	{
+		return DB_REFUSED_FOR_NOW;
+	}
+	if (strcmp(sqlstate, "IX005") == 0)
+	{
+		return DB_REFUSED_MISMATCH;
+	}
+	return strncmp(sqlstate, "42", 2) == 0 || strncmp(sqlstate, "3F", 2) == 0 ||
+				   strncmp(sqlstate, "IX", 2) == 0
+			   ? DB_REFUSED_MISSING
+			   : DB_REFUSED_FOR_NOW;
+}
+
+static void
+refuse_error(const struct db *db, const PGresult *result, enum db_refusal *refusal)
+{
+	const char *sqlstate = PQresultErrorField(result, PG_DIAG_SQLSTATE);
+	const char *message = PQresultErrorField(result, PG_DIAG_MESSAGE_PRIMARY);
+	const char *hint = PQresultErrorField(result, PG_DIAG_MESSAGE_HINT);
+
+	if (hint == NULL && sqlstate != NULL && strcmp(sqlstate, "42501") == 0)
+	{
+		hint = "as the extension's owner run: SELECT inbox_grant('role', 'puller'), and GRANT "
+			   "EXECUTE ON FUNCTION of the handler TO the role; see also the schema's USAGE";
+	}
+	log_refused(db, sqlstate, message != NULL ? message : PQresultErrorMessage(result),
+				PQresultErrorField(result, PG_DIAG_MESSAGE_DETAIL), hint);
+	*refusal = refusal_of(sqlstate);
+}
+
+static bool
+take_answer(struct db *db, const PGresult *result, enum db_refusal *refusal)
+{
+	if (PQresultStatus(result) != PGRES_TUPLES_OK || PQntuples(result) != 1)
+	{
+		refuse_error(db, result, refusal);
+		return false;
+	}
+	if (db->step == 0)
+	{
+		return read_facts(db, result, refusal);
+	}
+	db->facts.library = copy_field(result, 0);
+	db->facts.handler = copy_field(result, 1);
+	return check_versions(db, refusal);
+}
+
+static enum greeting_outcome
+next_step(struct db *db)
+{
+	db->step++;
+	if (db->step == 1)
+	{
+		return ask_to_serve(db) ? GREETING_GOES_ON : GREETING_FAILED;
+	}
+	return PQenterPipelineMode(db->connection) == 1 ? GREETING_DONE : GREETING_FAILED;
+}
+
+enum greeting_outcome
+greeting_read(struct db *db, enum db_refusal *refusal)
+{
+	bool good = false;
+	PGresult *result;
+
+	*refusal = DB_REFUSED_FOR_NOW;
+	if (PQisBusy(db->connection) != 0)
+	{
+		return GREETING_GOES_ON;
+	}
+	while ((result = PQgetResult(db->connection)) != NULL)
+	{
+		good = take_answer(db, result, refusal);
+		PQclear(result);
+	}
+	return good && PQstatus(db->connection) == CONNECTION_OK ? next_step(db) : GREETING_FAILED;
+}

@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: PostgreSQL */
+#include <stdlib.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "config.h"
+#include "log.h"
+#include "loop.h"
+#include "puller.h"
+
+static void
+log_end(const struct puller *puller, int status)
+{
+	const struct counters *counters = &puller->counters;
+
+	log_event(LOG_INFO, "stopped", "status", LOG_INT, (int64_t) status, "pulled", LOG_INT,
+			  (int64_t) counters->pulled, "applied", LOG_INT, (int64_t) counters->applied,
+			  "duplicate", LOG_INT, (int64_t) counters->duplicate, "conflict", LOG_INT,
+			  (int64_t) counters->conflict, "dead", LOG_INT, (int64_t) counters->dead, "retrying",
+			  LOG_INT, (int64_t) counters->retrying, "acked", LOG_INT, (int64_t) puller->ack.acked,
+			  "acks_lost", LOG_INT, (int64_t) puller->ack.lost, "unknown", LOG_INT,
+			  (int64_t) counters->unknown, NULL);
+}
+
+int
+main(int argc, char **argv)
+{
+	static struct puller puller;
+	struct config config;
+	int status;
+
+	switch (config_load(&config, argc, argv))
+	{
+		case CONFIG_DONE:
+			return 0;
+		case CONFIG_BAD:
+			return 1;
+		case CONFIG_RUN:
+			break;
+	}
+	log_configure(config.log_format, config.log_level);
+	srandom((unsigned) (time(NULL) ^ (getpid() << 16)));
+	loop_block_signals();
+	puller_init(&puller, &config);
+	log_event(LOG_INFO, "started", "version", LOG_TEXT, INBOX_VERSION, "subscription", LOG_TEXT,
+			  config.subscription, "endpoint", LOG_TEXT, config.endpoint, "source", LOG_TEXT,
+			  config.source, "handler", LOG_TEXT, config.handler, "workers", LOG_INT,
+			  (int64_t) config.workers, NULL);
+	status = loop_run(&puller);
+	log_end(&puller, status);
+	puller_free(&puller);
+	config_free(&config);
+	return status;
+}

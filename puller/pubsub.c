@@ -1,0 +1,400 @@
+/* SPDX-License-Identifier: PostgreSQL */
+#include "pubsub.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "memory.h"
+
+/* The service holds a pull for about 90 s; giving up earlier leaves messages leased to nobody. */
+#define PULL_TIMEOUT_MS 120000
+/* Short, because an acknowledgement can be sent again while the lease still runs. */
+#define CALL_TIMEOUT_MS 10000
+#define ANSWER_LIMIT (1024 * 1024)
+#define ERROR_SIZE 512
+
+struct call
+{
+	struct pubsub *pubsub;
+	char *url;
+	char *body; /* NULL: a GET */
+	size_t response_limit;
+	int64_t timeout_ms;
+	bool tried_again;
+	pubsub_callback callback;
+	void *context;
+};
+
+static void send_call(struct call *call);
+
+/* Ids may hold "%" and "+": every byte outside of RFC 3986's unreserved set is encoded. */
+static char *
+encode_path(const char *name)
+{
+	static const char hex[] = "0123456789ABCDEF";
+	char *encoded = memory_new(strlen(name) * 3 + 1);
+	char *out = encoded;
+
+	for (; *name != '\0'; name++)
+	{
+		unsigned char byte = (unsigned char) *name;
+
+		if ((byte | 0x20) >= 'a' && (byte | 0x20) <= 'z')
+		{
+			*out++ = *name;
+		}
+		else if ((byte >= '0' && byte <= '9') || strchr("-._~/", byte) != NULL)
+		{
+			*out++ = *name;
+		}
+		else
+		{
+			*out++ = '%';
+			*out++ = hex[byte >> 4];
+			*out++ = hex[byte & 15];
+		}
+	}
+	return encoded;
+}
+
+void
+pubsub_init(struct pubsub *pubsub, struct http *http, struct auth *auth,
+			const struct config *config)
+{
+	char *path = encode_path(config->subscription);
+
+	*pubsub = (struct pubsub){.http = http, .auth = auth, .config = config};
+	pubsub->url = memory_format("%s/v1/%s", config->endpoint, path);
+	free(path);
+}
+
+void
+pubsub_free(struct pubsub *pubsub)
+{
+	free(pubsub->url);
+}
+
+static void
+free_call(struct call *call)
+{
+	free(call->url);
+	free(call->body);
+	free(call);
+}
+
+/* The member of an object as text, or NULL. */
+static const char *
+text_member(struct json_object *object, const char *name)
+{
+	struct json_object *member;
+
+	return json_object_object_get_ex(object, name, &member) &&
+				   json_object_is_type(member, json_type_string)
+			   ? json_object_get_string(member)
+			   : NULL;
+}
+
+/*
+ * Merges the metadata of every ErrorInfo about ack ids: the service may send several. Others, as
+ * those of a 403, have metadata too, and an ack id missing there has not succeeded.
+ */
+static void
+merge_failures(struct pubsub_answer *answer, struct json_object *detail)
+{
+	struct json_object *metadata;
+	const char *reason = text_member(detail, "reason");
+
+	if (reason == NULL || strcmp(reason, "EXACTLY_ONCE_ACKID_FAILURE") != 0 ||
+		!json_object_object_get_ex(detail, "metadata", &metadata) ||
+		!json_object_is_type(metadata, json_type_object))
+	{
+		return;
+	}
+	json_object_object_foreach(metadata, ack_id, failure)
+	{
+		if (answer->failures == NULL)
+		{
+			answer->failures = json_object_new_object();
+		}
+		json_object_object_add(answer->failures, ack_id, json_object_get(failure));
+	}
+}
+
+static void
+read_retry_delay(struct pubsub_answer *answer, struct json_object *detail)
+{
+	const char *delay = text_member(detail, "retryDelay");
+
+	if (delay != NULL)
+	{
+		answer->retry_after_ms = (int64_t) (strtod(delay, NULL) * 1000);
+	}
+}
+
+static void
+read_details(struct pubsub_answer *answer, struct json_object *error)
+{
+	struct json_object *details;
+
+	if (!json_object_object_get_ex(error, "details", &details) ||
+		!json_object_is_type(details, json_type_array))
+	{
+		return;
+	}
+	for (size_t i = 0; i < json_object_array_length(details); i++)
+	{
+		struct json_object *detail = json_object_array_get_idx(details, i);
+
+		if (json_object_is_type(detail, json_type_object))
+		{
+			merge_failures(answer, detail);
+			read_retry_delay(answer, detail);
+		}
+	}
+}
+
+static enum pubsub_outcome
+outcome_of_status(long status, const char *canonical)
+{
+	switch (status)
+	{
+		case 401:
+			return PUBSUB_UNAUTHENTICATED;
+		case 403:
+			return PUBSUB_FORBIDDEN;
+		case 404:
+			return PUBSUB_NOT_FOUND;
+		case 400:
+			return canonical != NULL && strcmp(canonical, "FAILED_PRECONDITION") == 0
+					   ? PUBSUB_PRECONDITION
+					   : PUBSUB_INVALID;
+		default:
+			/* Redirects and 2xx without sense come from something in between: it passes. */
+			return PUBSUB_TRANSIENT;
+	}
+}
+
+/* Reads the service's error document; proxies answer with pages instead, which say nothing. */
+static void
+read_error(struct pubsub_answer *answer, const struct http_response *response, char *text)
+{
+	struct json_object *document = json_tokener_parse(response->body);
+	struct json_object *error = NULL;
+	const char *canonical = NULL;
+	const char *message = NULL;
+
+	if (document != NULL && json_object_is_type(document, json_type_object) &&
+		json_object_object_get_ex(document, "error", &error) &&
+		json_object_is_type(error, json_type_object))
+	{
+		canonical = text_member(error, "status");
+		message = text_member(error, "message");
+		read_details(answer, error);
+	}
+	answer->outcome = outcome_of_status(response->status, canonical);
+	snprintf(text, ERROR_SIZE, "HTTP %ld%s%s%s%s", response->status, canonical ? " " : "",
+			 canonical ? canonical : "", message && *message ? ": " : "", message ? message : "");
+	json_object_put(document);
+}
+
+static void
+judge(struct pubsub_answer *answer, const struct http_response *response, char *text)
+{
+	answer->status = response->status;
+	answer->sent_ms = response->sent_ms;
+	answer->first_byte_ms = response->first_byte_ms;
+	answer->retry_after_ms = response->retry_after_ms;
+	answer->error = text;
+	if (response->too_large)
+	{
+		answer->outcome = PUBSUB_TOO_LARGE;
+		snprintf(text, ERROR_SIZE, "the response is larger than --max-response");
+	}
+	else if (response->status == 0)
+	{
+		answer->outcome = PUBSUB_TRANSIENT;
+		snprintf(text, ERROR_SIZE, "%s", response->error);
+	}
+	else if (response->status == 200 || response->status == 204)
+	{
+		answer->outcome = PUBSUB_OK;
+		answer->error = NULL;
+		answer->body = response->body;
+		answer->size = response->size;
+	}
+	else
+	{
+		read_error(answer, response, text);
+	}
+}
+
+static void
+finish_call(void *context, const struct http_response *response)
+{
+	struct call *call = context;
+	struct pubsub_answer answer = {0};
+	char text[ERROR_SIZE];
+
+	if (response->status == 401 && !call->tried_again && auth_refused(call->pubsub->auth))
+	{
+		call->tried_again = true;
+		send_call(call);
+		return;
+	}
+	judge(&answer, response, text);
+	call->callback(call->context, &answer);
+	json_object_put(answer.failures);
+	free_call(call);
+}
+
+static void
+drop_call(void *context)
+{
+	struct call *call = context;
+
+	free(call->context);
+	free_call(call);
+}
+
+static void
+send_call(struct call *call)
+{
+	struct http_spec spec = {
+		.method = call->body != NULL ? "POST" : "GET",
+		.url = call->url,
+		.authorization = auth_header(call->pubsub->auth),
+		.body = call->body,
+		.body_size = call->body != NULL ? strlen(call->body) : 0,
+		.response_limit = call->response_limit,
+		.timeout_ms = call->timeout_ms,
+		.callback = finish_call,
+		.dropped = drop_call,
+		.context = call,
+	};
+
+	http_start(call->pubsub->http, &spec);
+}
+
+static struct call *
+new_call(struct pubsub *pubsub, const char *verb, pubsub_callback callback, void *context)
+{
+	struct call *call = memory_new(sizeof(*call));
+
+	call->pubsub = pubsub;
+	call->url = memory_format("%s%s", pubsub->url, verb);
+	call->response_limit = ANSWER_LIMIT;
+	call->timeout_ms = CALL_TIMEOUT_MS;
+	call->callback = callback;
+	call->context = context;
+	return call;
+}
+
+void
+pubsub_pull(struct pubsub *pubsub, int max_messages, pubsub_callback callback, void *context)
+{
+	struct call *call = new_call(pubsub, ":pull", callback, context);
+
+	call->body = memory_format("{\"maxMessages\":%d}", max_messages);
+	call->response_limit = (size_t) pubsub->config->max_response;
+	call->timeout_ms = PULL_TIMEOUT_MS;
+	send_call(call);
+}
+
+size_t
+pubsub_id_size(const char *ack_id)
+{
+	return strlen(ack_id) + 3; /* two quotes and a comma */
+}
+
+static char *
+write_ids(char *const *ack_ids, size_t count, const char *tail)
+{
+	struct json_object *ids = json_object_new_array_ext((int) count);
+	char *body;
+
+	for (size_t i = 0; i < count; i++)
+	{
+		json_object_array_add(ids, json_object_new_string(ack_ids[i]));
+	}
+	body = memory_format(
+		"{\"ackIds\":%s%s}",
+		json_object_to_json_string_ext(ids, JSON_C_TO_STRING_PLAIN | JSON_C_TO_STRING_NOSLASHESCAPE),
+		tail);
+	json_object_put(ids);
+	return body;
+}
+
+void
+pubsub_acknowledge(struct pubsub *pubsub, char *const *ack_ids, size_t count,
+				   pubsub_callback callback, void *context)
+{
+	struct call *call = new_call(pubsub, ":acknowledge", callback, context);
+
+	call->body = write_ids(ack_ids, count, "");
+	send_call(call);
+}
+
+void
+pubsub_modify_ack_deadline(struct pubsub *pubsub, char *const *ack_ids, size_t count, int seconds,
+						   pubsub_callback callback, void *context)
+{
+	struct call *call = new_call(pubsub, ":modifyAckDeadline", callback, context);
+	char tail[64];
+
+	snprintf(tail, sizeof(tail), ",\"ackDeadlineSeconds\":%d", seconds);
+	call->body = write_ids(ack_ids, count, tail);
+	send_call(call);
+}
+
+void
+pubsub_get_subscription(struct pubsub *pubsub, pubsub_callback callback, void *context)
+{
+	send_call(new_call(pubsub, "", callback, context));
+}
+
+enum pubsub_id_result
+pubsub_id_result(const struct pubsub_answer *answer, const char *ack_id)
+{
+	struct json_object *reason;
+
+	if (answer->outcome == PUBSUB_OK)
+	{
+		return PUBSUB_ID_DONE;
+	}
+	if (answer->failures == NULL)
+	{
+		return PUBSUB_ID_UNKNOWN;
+	}
+	if (!json_object_object_get_ex(answer->failures, ack_id, &reason))
+	{
+		return PUBSUB_ID_DONE;
+	}
+	return strncmp(json_object_get_string(reason), "TRANSIENT_", 10) == 0 ? PUBSUB_ID_AGAIN
+																		   : PUBSUB_ID_INVALID;
+}
+
+const char *
+pubsub_outcome_name(enum pubsub_outcome outcome)
+{
+	switch (outcome)
+	{
+		case PUBSUB_OK:
+			return "ok";
+		case PUBSUB_TRANSIENT:
+			return "transient";
+		case PUBSUB_UNAUTHENTICATED:
+			return "unauthenticated";
+		case PUBSUB_FORBIDDEN:
+			return "forbidden";
+		case PUBSUB_NOT_FOUND:
+			return "not_found";
+		case PUBSUB_INVALID:
+			return "invalid";
+		case PUBSUB_PRECONDITION:
+			return "precondition";
+		case PUBSUB_TOO_LARGE:
+			return "too_large";
+	}
+	return "unknown";
+}

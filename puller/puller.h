@@ -1,0 +1,126 @@
+/* SPDX-License-Identifier: PostgreSQL */
+/*
+ * All of the puller's state, and the way of a message through its files:
+ *
+ *	pull.c      asks for messages while there is credit
+ *	decode.c    makes messages of a response
+ *	flow.c      hands ready messages to idle connections
+ *	work.c      runs them in a transaction and judges its answer
+ *	ack.c       acknowledges what is durable          lease.c     gives back what is not
+ */
+#ifndef INBOX_PULLER_H
+#define INBOX_PULLER_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "ack.h"
+#include "auth.h"
+#include "batch.h"
+#include "config.h"
+#include "connector.h"
+#include "db.h"
+#include "http.h"
+#include "lease.h"
+#include "message.h"
+#include "pubsub.h"
+
+#define WORKERS_MAX 64
+
+struct puller;
+
+enum work
+{
+	WORK_NONE,
+	WORK_RUN, /* inbox_process_batch for the batch's current run */
+	WORK_FAIL /* inbox_fail for one message */
+};
+
+/* Why a message failed, as inbox_fail() records it. Texts are owned; NULL where there is none. */
+struct failure
+{
+	char *sqlstate;
+	char *error;
+	char *detail;
+	char *hint;
+	char *context;
+	const char *reason; /* 'handler', or the name of a defect */
+};
+
+/* One connection and what it is at. */
+struct worker
+{
+	struct puller *puller;
+	struct db db;
+	struct batch *batch; /* NULL: none taken */
+	enum work work;		 /* what the running transaction does */
+	size_t run_count;	 /* messages in it */
+	struct message *failed; /* to be recorded by inbox_fail next, or now */
+	struct failure failure;
+	struct backoff backoff; /* after failures that are nobody's fault */
+	int64_t not_before;
+	int64_t started_ms;
+};
+
+struct pull_state
+{
+	unsigned in_flight;
+	unsigned width;		   /* how many may be in flight now */
+	size_t asked;		   /* the sum of maxMessages in flight */
+	int max_messages;	   /* halved when a response is too large */
+	double average_size;   /* bytes a message */
+	int64_t not_before;
+	struct backoff backoff;
+	bool looking;		   /* the subscription is being read */
+	bool known;			   /* it was read, or may not be */
+	int64_t deadline_ms;   /* its ack deadline */
+	bool waiting_for_person; /* the last failure will not pass by itself */
+};
+
+struct counters
+{
+	uint64_t pulled;
+	uint64_t applied;
+	uint64_t duplicate;
+	uint64_t conflict;
+	uint64_t parked;
+	uint64_t later;
+	uint64_t expired;
+	uint64_t retrying;
+	uint64_t dead;
+	uint64_t unknown; /* transactions whose outcome is not known */
+};
+
+struct puller
+{
+	struct config *config;
+	struct http *http;
+	struct auth auth;
+	struct pubsub pubsub;
+	struct connector *connector;
+	struct message_board board;
+	struct lease lease;
+	struct ack ack;
+	struct pull_state pull;
+	struct counters counters;
+
+	struct worker worker[WORKERS_MAX];
+	int workers;
+	size_t batch_limit;	   /* messages a batch takes now */
+	int64_t db_down_since; /* CLOCK_NEVER: it is not down */
+	char *system_id;	   /* of the cluster whose commits are acknowledged */
+	char *timeline;
+
+	bool stopping;
+	int64_t stop_deadline;
+	bool done;
+	int exit_status;
+};
+
+void puller_init(struct puller *puller, struct config *config);
+void puller_free(struct puller *puller);
+
+/* Ends the loop with this status at the end of the turn. */
+void puller_exit(struct puller *puller, int status);
+
+#endif

@@ -1,0 +1,287 @@
+/* SPDX-License-Identifier: PostgreSQL */
+#include "transaction.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "log.h"
+#include "memory.h"
+#include "sqlstate.h"
+
+/* The place of the statement in the pipeline: behind BEGIN and the settings. */
+#define STATEMENT_STEP 2
+
+/*
+ * Settings last for the transaction only: a pooler hands the session to somebody else next. From
+ * PostgreSQL 17 on transaction_timeout bounds even a COMMIT that runs deferred triggers.
+ * client_connection_check_interval ends a backend whose puller is gone.
+ */
+static char *
+write_settings(const struct db *db)
+{
+	long long handler = (long long) db->config->handler_timeout;
+	char *limit = db->facts.server_version >= 170000
+					  ? memory_format(", pg_catalog.set_config('transaction_timeout', '%lld', true)",
+									  3 * handler)
+					  : memory_copy_text("");
+	char *sql = memory_format(
+		"SELECT pg_catalog.set_config('statement_timeout', '%lld', true),"
+		" pg_catalog.set_config('lock_timeout', '%lld', true),"
+		" pg_catalog.set_config('idle_in_transaction_session_timeout', '%lld', true),"
+		" pg_catalog.set_config('client_connection_check_interval', '1000', true)%s",
+		handler, (long long) db->config->lock_timeout, handler, limit);
+
+	free(limit);
+	return sql;
+}
+
+static bool
+send_plain(struct db *db, const char *sql)
+{
+	return PQsendQueryParams(db->connection, sql, 0, NULL, NULL, NULL, NULL, 1) == 1;
+}
+
+static bool
+send_statement(struct db *db, const struct db_statement *statement)
+{
+	static const int binary[DB_PARAMETERS_MAX] = {1, 1, 1, 1, 1, 1, 1, 1, 1};
+
+	return PQsendQueryParams(db->connection, statement->sql, statement->count, statement->types,
+							 statement->values, statement->sizes, binary, 1) == 1;
+}
+
+bool
+transaction_send(struct db *db, const struct db_statement *statement)
+{
+	char *settings = write_settings(db);
+	bool sent;
+
+	transaction_clear(db);
+	sent = send_plain(db, "BEGIN ISOLATION LEVEL READ COMMITTED") && send_plain(db, settings) &&
+		   send_statement(db, statement) && send_plain(db, "SET CONSTRAINTS ALL IMMEDIATE") &&
+		   PQpipelineSync(db->connection) == 1 && send_plain(db, "COMMIT") &&
+		   PQpipelineSync(db->connection) == 1;
+	free(settings);
+	return sent;
+}
+
+void
+transaction_clear(struct db *db)
+{
+	PQclear(db->rows);
+	PQclear(db->error);
+	db->rows = NULL;
+	db->error = NULL;
+	db->step = 0;
+	db->syncs = 0;
+	db->commit_answered = false;
+	db->commit_warned = false;
+	db->rolled_back = false;
+}
+
+static bool
+is_warning(const PGresult *notice)
+{
+	/* The field that is never translated; absent from servers before 9.6. */
+	const char *severity = PQresultErrorField(notice, PG_DIAG_SEVERITY_NONLOCALIZED);
+
+	return severity == NULL || strcmp(severity, "WARNING") == 0;
+}
+
+void
+transaction_notice(struct db *db, const PGresult *notice)
+{
+	const char *message = PQresultErrorField(notice, PG_DIAG_MESSAGE_PRIMARY);
+
+	if (!is_warning(notice))
+	{
+		return;
+	}
+	/*
+	 * "canceling wait for synchronous replication" is a warning beside a successful COMMIT: the
+	 * standby may not have it, so nothing of it may be acknowledged.
+	 */
+	if (db->state == DB_BUSY && db->syncs == 1)
+	{
+		db->commit_warned = true;
+	}
+	log_event(LOG_WARNING, "db_warning", "worker", LOG_INT, (int64_t) db->number, "sqlstate",
+			  LOG_TEXT, PQresultErrorField(notice, PG_DIAG_SQLSTATE), "err", LOG_TEXT, message, NULL);
+}
+
+static bool
+is_fatal(const PGresult *error)
+{
+	const char *severity = PQresultErrorField(error, PG_DIAG_SEVERITY_NONLOCALIZED);
+
+	return severity != NULL && (strcmp(severity, "FATAL") == 0 || strcmp(severity, "PANIC") == 0);
+}
+
+/* Keeps the first error; what follows it in a pipeline is only its echo. */
+static void
+keep_error(struct db *db, PGresult *error)
+{
+	if (db->error == NULL || (is_fatal(error) && !is_fatal(db->error)))
+	{
+		PQclear(db->error);
+		db->error = error;
+	}
+	else
+	{
+		PQclear(error);
+	}
+}
+
+static void
+read_command(struct db *db, const PGresult *result)
+{
+	const char *tag = PQcmdStatus((PGresult *) result);
+
+	if (db->syncs == 1)
+	{
+		db->commit_answered = strcmp(tag, "COMMIT") == 0;
+		db->rolled_back = strcmp(tag, "ROLLBACK") == 0;
+	}
+}
+
+static void
+take_result(struct db *db, PGresult *result)
+{
+	ExecStatusType status = PQresultStatus(result);
+
+	if (status == PGRES_FATAL_ERROR || status == PGRES_BAD_RESPONSE)
+	{
+		keep_error(db, result);
+		return;
+	}
+	if (status == PGRES_TUPLES_OK && db->syncs == 0 && db->step == STATEMENT_STEP)
+	{
+		PQclear(db->rows);
+		db->rows = result;
+		return;
+	}
+	if (status == PGRES_PIPELINE_SYNC)
+	{
+		db->syncs++;
+	}
+	else if (status == PGRES_COMMAND_OK)
+	{
+		read_command(db, result);
+	}
+	PQclear(result);
+}
+
+/*
+ * The last line of the context that is ours names the message: the outermost call counts, whatever
+ * a handler that calls inbox_process itself has added before.
+ */
+static int
+read_ordinal(const char *context)
+{
+	static const char mark[] = "inbox: {\"ordinal\":";
+	int ordinal = 0;
+
+	for (const char *line = context; line != NULL; line = strchr(line, '\n'))
+	{
+		line += *line == '\n';
+		if (strncmp(line, mark, sizeof(mark) - 1) == 0)
+		{
+			ordinal = (int) strtol(line + sizeof(mark) - 1, NULL, 10);
+		}
+	}
+	return ordinal;
+}
+
+static bool
+is_shutdown(const char *sqlstate)
+{
+	return sqlstate != NULL && strncmp(sqlstate, "57P0", 4) == 0;
+}
+
+static void
+describe_error(const struct db *db, struct db_answer *answer)
+{
+	answer->sqlstate = PQresultErrorField(db->error, PG_DIAG_SQLSTATE);
+	answer->message = PQresultErrorField(db->error, PG_DIAG_MESSAGE_PRIMARY);
+	if (answer->message == NULL)
+	{
+		answer->message = PQresultErrorMessage(db->error);
+	}
+	answer->detail = PQresultErrorField(db->error, PG_DIAG_MESSAGE_DETAIL);
+	answer->hint = PQresultErrorField(db->error, PG_DIAG_MESSAGE_HINT);
+	answer->context = PQresultErrorField(db->error, PG_DIAG_CONTEXT);
+	answer->ordinal = read_ordinal(answer->context);
+	answer->shut_down = is_shutdown(answer->sqlstate);
+}
+
+static enum db_outcome
+judge(const struct db *db)
+{
+	bool healthy = PQstatus(db->connection) == CONNECTION_OK && db->syncs == 2 &&
+				   PQtransactionStatus(db->connection) == PQTRANS_IDLE;
+
+	if (!healthy || db->commit_warned || (db->error != NULL && is_fatal(db->error)))
+	{
+		return DB_UNKNOWN;
+	}
+	if (db->commit_answered && db->error == NULL && db->rows != NULL)
+	{
+		return DB_COMMITTED;
+	}
+	/* An ERROR in answer to COMMIT rolls back just like the tag ROLLBACK. */
+	return db->rolled_back || db->error != NULL ? DB_FAILED : DB_UNKNOWN;
+}
+
+static void
+describe(const struct db *db, struct db_answer *answer)
+{
+	*answer = (struct db_answer){0};
+	if (db->error != NULL)
+	{
+		describe_error(db, answer);
+	}
+	else if (db->commit_warned)
+	{
+		answer->message = "a warning came with the COMMIT, so its durability is not known";
+	}
+	else if (PQstatus(db->connection) != CONNECTION_OK)
+	{
+		answer->message = PQerrorMessage(db->connection);
+	}
+	answer->outcome = judge(db);
+	answer->rows = answer->outcome == DB_COMMITTED ? db->rows : NULL;
+}
+
+bool
+transaction_read(struct db *db, struct db_answer *answer)
+{
+	while (db->syncs < 2 && PQisBusy(db->connection) == 0)
+	{
+		PGresult *result = PQgetResult(db->connection);
+
+		if (result != NULL)
+		{
+			take_result(db, result);
+		}
+		else if (PQstatus(db->connection) != CONNECTION_OK)
+		{
+			break;
+		}
+		else
+		{
+			db->step++;
+		}
+	}
+	if (db->syncs < 2 && PQstatus(db->connection) == CONNECTION_OK)
+	{
+		return false;
+	}
+	/* The NULL behind the last Sync; libpq calls the connection idle only then. */
+	if (db->syncs == 2)
+	{
+		PQclear(PQgetResult(db->connection));
+	}
+	describe(db, answer);
+	return true;
+}

@@ -1,0 +1,137 @@
+/* SPDX-License-Identifier: PostgreSQL */
+#include "verdict.h"
+
+#include <arpa/inet.h>
+#include <endian.h>
+#include <stdint.h>
+#include <string.h>
+
+#include "log.h"
+
+static int32_t
+read_int(const PGresult *rows, int row, int column)
+{
+	uint32_t wire;
+
+	memcpy(&wire, PQgetvalue(rows, row, column), sizeof(wire));
+	return (int32_t) ntohl(wire);
+}
+
+static double
+read_double(const PGresult *rows, int row, int column)
+{
+	uint64_t wire;
+	double value;
+
+	memcpy(&wire, PQgetvalue(rows, row, column), sizeof(wire));
+	wire = be64toh(wire);
+	memcpy(&value, &wire, sizeof(value));
+	return value;
+}
+
+static void
+log_verdict(const struct puller *puller, enum log_level level, const char *verdict,
+			const struct message *message)
+{
+	if (!log_wants(level))
+	{
+		return;
+	}
+	log_event(level, "message", "verdict", LOG_TEXT, verdict, "source", LOG_TEXT,
+			  puller->config->source, "key", LOG_TEXT, message->key, "message_id", LOG_TEXT,
+			  message->message_id, "ordering_key", LOG_TEXT, message->ordering_key, NULL);
+}
+
+/* The verdicts of inbox_process_batch, what becomes of the message, and where it is counted. */
+static const struct
+{
+	const char *name;
+	enum verdict verdict;
+	enum log_level level;
+	size_t counter;
+} verdicts[] = {
+	{"applied", VERDICT_DURABLE, LOG_DEBUG, offsetof(struct counters, applied)},
+	{"duplicate", VERDICT_DURABLE, LOG_DEBUG, offsetof(struct counters, duplicate)},
+	{"conflict", VERDICT_DURABLE, LOG_WARNING, offsetof(struct counters, conflict)},
+	{"parked", VERDICT_DURABLE, LOG_WARNING, offsetof(struct counters, parked)},
+	{"expired", VERDICT_DURABLE, LOG_WARNING, offsetof(struct counters, expired)},
+	{"later", VERDICT_LATER, LOG_DEBUG, offsetof(struct counters, later)},
+};
+
+/* Rows come in order, one a message; anything else is a verdict for nobody. */
+static const char *
+verdict_at(const PGresult *rows, size_t place)
+{
+	int row = (int) place;
+
+	if (row >= PQntuples(rows) || PQnfields(rows) != 2 || PQgetisnull(rows, row, 0) ||
+		PQgetlength(rows, row, 0) != 4 || read_int(rows, row, 0) != row + 1)
+	{
+		return NULL;
+	}
+	return PQgetvalue(rows, row, 1);
+}
+
+enum verdict
+verdict_of(struct puller *puller, const struct message *message, const PGresult *rows,
+		   size_t place)
+{
+	const char *name = verdict_at(rows, place);
+
+	for (size_t i = 0; name != NULL && i < sizeof(verdicts) / sizeof(verdicts[0]); i++)
+	{
+		if (strcmp(name, verdicts[i].name) == 0)
+		{
+			++*(uint64_t *) ((char *) &puller->counters + verdicts[i].counter);
+			log_verdict(puller, verdicts[i].level, name, message);
+			return verdicts[i].verdict;
+		}
+	}
+	log_event(LOG_ERROR, "verdict_missing", "message_id", LOG_TEXT, message->message_id, "verdict",
+			  LOG_TEXT, name, "hint", LOG_TEXT,
+			  "the extension gave no verdict this version knows; the message is not acknowledged",
+			  NULL);
+	return VERDICT_NONE;
+}
+
+static void
+log_dead(const struct puller *puller, const struct message *message, int attempts)
+{
+	log_event(LOG_ERROR, "dead_letter", "source", LOG_TEXT, puller->config->source, "key", LOG_TEXT,
+			  message->key, "message_id", LOG_TEXT, message->message_id, "ordering_key", LOG_TEXT,
+			  message->ordering_key, "attempt", LOG_INT, (int64_t) attempts, "hint", LOG_TEXT,
+			  "it is a row of inbox_failure; see inbox_retry() and inbox_discard()", NULL);
+}
+
+struct verdict_of_failure
+verdict_of_failure(struct puller *puller, const struct message *message, const PGresult *rows)
+{
+	struct verdict_of_failure outcome = {.durable = false, .pause_ms = VERDICT_LATER_PAUSE_MS};
+	const char *name = PQntuples(rows) == 1 ? PQgetvalue(rows, 0, 0) : "";
+	int attempts = PQntuples(rows) == 1 && PQgetlength(rows, 0, 1) == 4 ? read_int(rows, 0, 1) : 0;
+
+	if (PQntuples(rows) == 1 && PQgetlength(rows, 0, 2) == 8)
+	{
+		outcome.pause_ms = (int64_t) (read_double(rows, 0, 2) * 1000);
+	}
+	if (strcmp(name, "dead") == 0)
+	{
+		outcome.durable = true;
+		puller->counters.dead++;
+		log_dead(puller, message, attempts);
+	}
+	else if (strcmp(name, "duplicate") == 0)
+	{
+		outcome.durable = true;
+		puller->counters.duplicate++;
+		log_verdict(puller, LOG_DEBUG, name, message);
+	}
+	else
+	{
+		puller->counters.retrying++;
+		log_event(LOG_INFO, "message_retrying", "key", LOG_TEXT, message->key, "message_id",
+				  LOG_TEXT, message->message_id, "verdict", LOG_TEXT, name, "attempt", LOG_INT,
+				  (int64_t) attempts, "retry_in", LOG_SECONDS, outcome.pause_ms, NULL);
+	}
+	return outcome;
+}

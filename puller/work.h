@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: PostgreSQL */
+/*
+ * What a connection does with the messages it has taken, one transaction after the other, and
+ * what the answer of each means for them.
+ */
+#ifndef INBOX_WORK_H
+#define INBOX_WORK_H
+
+#include "puller.h"
+
+/* Takes messages in MESSAGE_READY; they are run from now on. */
+void work_take(struct worker *worker, struct message *const *messages, size_t count);
+
+/* Takes one message with a defect: it goes straight to inbox_fail(). */
+void work_take_defect(struct worker *worker, struct message *message);
+
+/* True when the worker has nothing to do. */
+bool work_is_idle(const struct worker *worker);
+
+/* Sends the next transaction of what it has taken, if its connection is idle and it may. */
+void work_step(struct worker *worker, int64_t now);
+
+/* The answer to its transaction. */
+void work_answered(struct worker *worker, const struct db_answer *answer);
+
+/* Gives back what has not been sent yet; a transaction under way is left to end. */
+void work_stop(struct worker *worker);
+
+/* Frees what it holds; the messages are the board's. */
+void work_free(struct worker *worker);
+
+#endif

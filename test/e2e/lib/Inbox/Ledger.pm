@@ -1,0 +1,70 @@
+# SPDX-License-Identifier: PostgreSQL
+# A throw-away PostgreSQL with the extension and a ledger that can show a payment applied twice.
+package Inbox::Ledger;
+use strict;
+use warnings;
+use PostgreSQL::Test::Cluster;
+
+# Durable as in real life: the test framework's own default switches fsync off.
+sub start
+{
+    my ($class, $name, %args) = @_;
+    my $node = PostgreSQL::Test::Cluster->new($name);
+    $node->init(extra => [ '--encoding=UTF8', '--no-locale' ], %{ $args{init} // {} });
+    $node->append_conf('postgresql.conf', "fsync = on\nlog_min_messages = warning\n"
+          . "log_statement = none\nmax_connections = 60\n" . ($args{conf} // ''));
+    $node->start;
+    $node->safe_psql('postgres', 'CREATE EXTENSION inbox');
+    $node->safe_psql('postgres', schema());
+    return $node;
+}
+
+# effect has no unique constraint: it must be able to show that a message was applied twice.
+sub schema
+{
+    return <<'SQL';
+CREATE TABLE account (id int PRIMARY KEY, balance bigint NOT NULL DEFAULT 0);
+INSERT INTO account SELECT g FROM generate_series(0, 50) g;
+CREATE TABLE effect (n bigint GENERATED ALWAYS AS IDENTITY, key text NOT NULL,
+	account int NOT NULL, amount bigint NOT NULL, at timestamptz NOT NULL DEFAULT clock_timestamp());
+-- Account 0 pays: the sum of all balances is zero, whatever happens.
+CREATE FUNCTION apply_payment(key text, payload jsonb) RETURNS void LANGUAGE plpgsql AS $$
+BEGIN
+	INSERT INTO effect (key, account, amount)
+		VALUES (key, (payload->>'account')::int, (payload->>'amount')::bigint);
+	UPDATE account SET balance = balance - (payload->>'amount')::bigint WHERE id = 0;
+	UPDATE account SET balance = balance + (payload->>'amount')::bigint
+		WHERE id = (payload->>'account')::int;
+	IF NOT FOUND THEN
+		RAISE EXCEPTION 'no account %', payload->>'account';
+	END IF;
+END $$;
+SQL
+}
+
+# A payment as Inbox::Service->publish() takes it.
+sub payment
+{
+    my ($key, $account, $amount, %more) = @_;
+    return { data => qq({"account": $account, "amount": $amount}),
+        attributes => { idempotency_key => $key }, %more };
+}
+
+# "N M S B": effects, keys with an effect, keys with more than one, the sum of all balances.
+sub summary
+{
+    my ($node) = @_;
+    return $node->safe_psql('postgres', <<'SQL');
+SELECT concat_ws(' ', (SELECT count(*) FROM effect), (SELECT count(DISTINCT key) FROM effect),
+	(SELECT count(*) FROM (SELECT key FROM effect GROUP BY key HAVING count(*) > 1) t),
+	(SELECT sum(balance) FROM account))
+SQL
+}
+
+sub count
+{
+    my ($node, $sql) = @_;
+    return $node->safe_psql('postgres', $sql);
+}
+
+1;

@@ -1,0 +1,176 @@
+# SPDX-License-Identifier: PostgreSQL
+# A Pub/Sub service under test: the project's own server, or Google's emulator where it is found.
+#
+#   my $service = Inbox::Service->start('own');     # or 'google'
+#   $service->create_topic('pay'); $service->create_subscription('pay-sub', 'pay');
+#   $service->publish('pay', { data => '{"a": 1}', attributes => { idempotency_key => 'k1' } });
+package Inbox::Service;
+use strict;
+use warnings;
+use File::Temp qw(tempdir);
+use HTTP::Tiny;
+use IO::Socket::INET;
+use JSON::PP;
+use MIME::Base64 qw(encode_base64);
+use POSIX qw(setsid);
+use Inbox::Wait;
+
+my $json = JSON::PP->new->utf8->canonical;
+
+# The path of Google's emulator, or undef.
+sub emulator_path
+{
+    my @roots = ('/usr/lib/google-cloud-sdk', '/usr/share/google-cloud-sdk',
+        '/snap/google-cloud-sdk/current', ($ENV{HOME} // '') . '/google-cloud-sdk');
+    my @paths = map { "$_/platform/pubsub-emulator/bin/cloud-pubsub-emulator" } @roots;
+    unshift @paths, $ENV{INBOX_EMULATOR} if defined $ENV{INBOX_EMULATOR};
+    my ($found) = grep { -x } @paths;
+    return $found;
+}
+
+# The kinds to run a test against. In CI the emulator's absence is left to the test to judge.
+sub kinds
+{
+    return ('own', emulator_path() ? 'google' : ());
+}
+
+sub free_port
+{
+    my $socket = IO::Socket::INET->new(LocalAddr => '127.0.0.1', Listen => 1, Proto => 'tcp')
+      or die "no free port: $!\n";
+    return $socket->sockport;
+}
+
+# A process of its own session, so that what it starts can be stopped with it.
+sub spawn
+{
+    my ($log, @command) = @_;
+    my $pid = fork() // die "could not fork: $!\n";
+    if ($pid == 0)
+    {
+        setsid();
+        open(STDIN, '<', '/dev/null');
+        open(STDOUT, '>>', $log);
+        open(STDERR, '>&', \*STDOUT);
+        exec(@command) or POSIX::_exit(127);
+    }
+    return $pid;
+}
+
+sub start
+{
+    my ($class, $kind, @options) = @_;
+    my $dir = tempdir(CLEANUP => 1);
+    my $self = bless { kind => $kind, dir => $dir, log => "$dir/service.log", project => 'p',
+        http => HTTP::Tiny->new(timeout => 120) }, $class;
+    $kind eq 'google' ? $self->start_google : $self->start_own(@options);
+    return $self;
+}
+
+sub start_google
+{
+    my ($self) = @_;
+    my $port = free_port();
+    $self->{pid} = spawn($self->{log}, emulator_path(), '--host=127.0.0.1', "--port=$port");
+    $self->{url} = "http://127.0.0.1:$port";
+    wait_until('the emulator to listen',
+        sub { IO::Socket::INET->new(PeerAddr => '127.0.0.1', PeerPort => $port) }, 60);
+}
+
+sub start_own
+{
+    my ($self, @options) = @_;
+    $self->{pid} = spawn($self->{log}, "$ENV{INBOX_ROOT}/test/pubsub/inbox-pubsub",
+        '--listen', '127.0.0.1:0', @options);
+    $self->{url} = wait_until('the Pub/Sub server to listen',
+        sub { $self->slurp_log =~ /^listening on (\S+)/m ? $1 : undef }, 30);
+}
+
+sub slurp_log
+{
+    my ($self) = @_;
+    open(my $fh, '<', $self->{log}) or return '';
+    local $/;
+    return <$fh> // '';
+}
+
+# host:port, as PUBSUB_EMULATOR_HOST wants it.
+sub host
+{
+    my ($self) = @_;
+    return $self->{url} =~ s{^https?://}{}r;
+}
+
+# Returns the decoded answer; dies when it is not a 2xx.
+sub call
+{
+    my ($self, $method, $path, $body) = @_;
+    my $answer = $self->{http}->request($method, "$self->{url}$path",
+        { headers => { 'Content-Type' => 'application/json' },
+            defined $body ? (content => $json->encode($body)) : () });
+    die "$method $path: $answer->{status} $answer->{content}\n" unless $answer->{success};
+    return length($answer->{content}) ? $json->decode($answer->{content}) : {};
+}
+
+sub topic        { "projects/$_[0]->{project}/topics/$_[1]" }
+sub subscription { "projects/$_[0]->{project}/subscriptions/$_[1]" }
+
+sub create_topic
+{
+    my ($self, $topic) = @_;
+    return $self->call('PUT', '/v1/' . $self->topic($topic), {});
+}
+
+# Further fields of a Subscription follow as pairs; the ack deadline is 10 s unless given.
+sub create_subscription
+{
+    my ($self, $name, $topic, %fields) = @_;
+    return $self->call('PUT', '/v1/' . $self->subscription($name),
+        { topic => $self->topic($topic), ackDeadlineSeconds => 10, %fields });
+}
+
+# Each message: { data => bytes, attributes => {…}, orderingKey => … }. Returns the message ids.
+sub publish
+{
+    my ($self, $topic, @messages) = @_;
+    my @ids;
+    while (my @some = splice(@messages, 0, 500))
+    {
+        my @wire = map {
+            my %message = %$_;
+            $message{data} = encode_base64($message{data}, '') if defined $message{data};
+            \%message
+        } @some;
+        my $answer = $self->call('POST', '/v1/' . $self->topic($topic) . ':publish',
+            { messages => \@wire });
+        push @ids, @{ $answer->{messageIds} };
+    }
+    return @ids;
+}
+
+# What a pull that does not wait brings now: the messages nobody has leased.
+sub pull_now
+{
+    my ($self, $name, $max) = @_;
+    my $answer = $self->call('POST', '/v1/' . $self->subscription($name) . ':pull',
+        { maxMessages => $max // 100, returnImmediately => JSON::PP::true });
+    return @{ $answer->{receivedMessages} // [] };
+}
+
+sub stop
+{
+    my ($self) = @_;
+    return unless $self->{pid};
+    kill('KILL', -$self->{pid});
+    waitpid($self->{pid}, 0);
+    delete $self->{pid};
+}
+
+sub DESTROY
+{
+    my ($self) = @_;
+    local ($?, $!, $@);
+    $self->stop;
+}
+
+1;

@@ -1,0 +1,24 @@
+# SPDX-License-Identifier: PostgreSQL
+# Waiting for conditions: never for a time.
+package Inbox::Wait;
+use strict;
+use warnings;
+use Exporter 'import';
+use Time::HiRes qw(time sleep);
+our @EXPORT = qw(wait_until);
+
+# Calls the condition until it is true, or dies with $what after $seconds.
+sub wait_until
+{
+    my ($what, $condition, $seconds) = @_;
+    my $end = time + ($seconds // 60);
+    while (1)
+    {
+        my $value = $condition->();
+        return $value if $value;
+        die "waited in vain for: $what\n" if time > $end;
+        sleep(0.05);
+    }
+}
+
+1;
