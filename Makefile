@@ -49,7 +49,10 @@ TAP = PATH=$(SERVER_BIN):$$PATH PG_REGRESS=$(PG_TEST)/regress/pg_regress \
 	PERL5LIB=$(PG_TEST)/perl:$(CURDIR)/test/e2e/lib INBOX_ROOT=$(CURDIR)
 
 CHECK_SUITES = unit regress isolation
-TEST_SUITES = $(CHECK_SUITES) tap-ext e2e
+# What is slower, or asks for more packages, is added by EXTRA_SUITES, as CI does.
+EXTRA_SUITES =
+TEST_SUITES = $(CHECK_SUITES) tap-ext e2e $(EXTRA_SUITES)
+E2E_TESTS = test/e2e/t
 
 .PHONY: unit regress isolation tap-ext e2e guards
 unit:
@@ -69,9 +72,15 @@ tap-ext: install-private
 	$(TAP) TESTDIR=$(OUT)/tap-ext $(SUITE) tap-ext prove -v test/tap-ext
 e2e: install-private puller pubsub
 	mkdir -p $(OUT)/e2e
-	$(TAP) TESTDIR=$(OUT)/e2e $(SUITE) e2e prove -v -j2 test/e2e/t
+	$(TAP) TESTDIR=$(OUT)/e2e $(SUITE) e2e prove -v -j2 $(E2E_TESTS)
 guards: install-private
 	$(SUITE) guards test/guards/run
+.PHONY: sanitize style
+sanitize:
+	$(SUITE) sanitize $(MAKE) -s -C puller check SAN=address,undefined
+style:
+	$(SUITE) style clang-format --dry-run -Werror $(wildcard $(addsuffix /*.[ch], \
+		src puller puller/test test/pubsub bench))
 
 .PHONY: check-here test-here
 check-here: all
@@ -85,10 +94,10 @@ test-here: all
 
 .PHONY: check test demo
 check:
-	@test/env/packages build test
+	@test/env/packages build test $(EXTRA_PACKAGES)
 	@test/env/unprivileged $(MAKE) --no-print-directory -s check-here
 test:
-	@test/env/packages build test
+	@test/env/packages build test $(EXTRA_PACKAGES)
 	@test/env/unprivileged $(MAKE) --no-print-directory -s test-here
 demo:
 	@test/env/packages build demo
