@@ -219,11 +219,13 @@ endpoint_settle(struct config *config, struct fault *fault)
 	CURLU *url = curl_url();
 	bool settled;
 
-	for (size_t size = strlen(config->endpoint); size > 0 && config->endpoint[size - 1] == '/';)
+	settled = check_url(config, place, url, fault);
+	for (size_t size = strlen(config->endpoint);
+		 settled && size > 0 && config->endpoint[size - 1] == '/';)
 	{
 		config->endpoint[--size] = '\0';
 	}
-	settled = check_url(config, place, url, fault) && check_credentials(config, url, fault);
+	settled = settled && check_credentials(config, url, fault);
 	curl_url_cleanup(url);
 	return settled;
 }
