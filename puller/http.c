@@ -213,12 +213,13 @@ finish(struct http *http, struct http_request *request, CURLcode result)
 	free_request(http, request);
 }
 
-void
+bool
 http_step(struct http *http)
 {
 	CURLMsg *done;
 	int running;
 	int queued;
+	bool ended = false;
 
 	must(curl_multi_perform(http->multi, &running) == CURLM_OK, "to move data");
 	while ((done = curl_multi_info_read(http->multi, &queued)) != NULL)
@@ -231,7 +232,9 @@ http_step(struct http *http)
 		}
 		curl_easy_getinfo(done->easy_handle, CURLINFO_PRIVATE, (char **) &request);
 		finish(http, request, done->data.result);
+		ended = true;
 	}
+	return ended;
 }
 
 void

@@ -51,8 +51,8 @@ void http_free(struct http *http);
 /* Starts a request; the callback comes later, once, whatever happens. */
 void http_start(struct http *http, const struct http_spec *spec);
 
-/* Moves data and calls the callbacks of what is finished. */
-void http_step(struct http *http);
+/* Moves data and calls the callbacks of what is finished; true when there was one. */
+bool http_step(struct http *http);
 
 /* Waits for sockets of libcurl and for "extra", at most timeout_ms. */
 void http_wait(struct http *http, struct curl_waitfd *extra, unsigned count, int timeout_ms);

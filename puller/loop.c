@@ -123,11 +123,13 @@ wait_for_something(struct puller *puller, int signals)
 	http_wait(puller->http, files, count, timeout_until(flow_deadline(puller, now), now));
 }
 
-static void
+/* True when something ended after its turn to be seen: then there is nothing to wait for. */
+static bool
 turn(struct puller *puller, int signals)
 {
 	int64_t start = clock_ms();
 	int64_t took;
+	bool more;
 
 	read_signals(puller, signals);
 	take_connections(puller);
@@ -138,12 +140,13 @@ turn(struct puller *puller, int signals)
 	http_step(puller->http);
 	flow_step(puller, clock_ms());
 	/* Starts what flow_step() has asked for, without waiting a turn. */
-	http_step(puller->http);
+	more = http_step(puller->http);
 	took = clock_ms() - start;
 	if (took > SLOW_TURN_MS)
 	{
 		log_event(LOG_WARNING, "slow_turn", "took", LOG_SECONDS, took, NULL);
 	}
+	return more;
 }
 
 int
@@ -153,8 +156,7 @@ loop_run(struct puller *puller)
 
 	while (!puller->done)
 	{
-		turn(puller, signals);
-		if (!puller->done)
+		if (!turn(puller, signals) && !puller->done)
 		{
 			wait_for_something(puller, signals);
 		}
