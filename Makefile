@@ -29,7 +29,7 @@ clean:
 
 SERVER = $(CURDIR)/build/server
 SERVER_BIN = $(SERVER)/bin
-PG_TEST = $(SERVER_BIN)/../lib/pgxs/src/test
+PG_TEST = $(abspath $(dir $(shell $(SERVER_BIN)/pg_config --pgxs))../test)
 OUT = $(CURDIR)/build/out
 
 .PHONY: server install-private
@@ -70,6 +70,7 @@ isolation: install-private
 tap-ext: install-private
 	mkdir -p $(OUT)/tap-ext
 	$(TAP) TESTDIR=$(OUT)/tap-ext $(SUITE) tap-ext prove -v test/tap-ext
+E2E_TESTS ?= test/e2e/t
 e2e: install-private puller pubsub
 	mkdir -p $(OUT)/e2e
 	$(TAP) TESTDIR=$(OUT)/e2e $(SUITE) e2e prove -v -j2 $(E2E_TESTS)

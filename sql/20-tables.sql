@@ -18,6 +18,8 @@ CREATE TABLE @extschema@.inbox_source (
 		coalesce(lock_group, name) COLLATE pg_catalog."C", 4711)) STORED
 );
 COMMENT ON TABLE @extschema@.inbox_source IS 'the scopes in which a key is unique, and their settings';
+COMMENT ON COLUMN @extschema@.inbox_source.id IS 'stands for the source in the other tables';
+COMMENT ON COLUMN @extschema@.inbox_source.created_at IS 'its first use';
 COMMENT ON COLUMN @extschema@.inbox_source.name IS 'as the callers name it';
 COMMENT ON COLUMN @extschema@.inbox_source.handler IS
 	'the signature of the handler last served: text, because no OID survives a dump';
@@ -109,6 +111,11 @@ CREATE INDEX inbox_failure_recent ON @extschema@.inbox_failure (source_id, last_
 	WHERE status IN ('retrying', 'dead');
 COMMENT ON TABLE @extschema@.inbox_failure IS
 	'messages that were not applied, with the reason and what became of them';
+COMMENT ON INDEX @extschema@.inbox_failure_live IS 'one failure for each key that is not settled';
+COMMENT ON INDEX @extschema@.inbox_failure_kept IS 'a message that comes again is kept once';
+COMMENT ON INDEX @extschema@.inbox_failure_order IS 'who holds up an ordering key';
+COMMENT ON INDEX @extschema@.inbox_failure_recent IS 'how many failed since the last success';
+COMMENT ON COLUMN @extschema@.inbox_failure.id IS 'names the failure to inbox_retry and others';
 COMMENT ON COLUMN @extschema@.inbox_failure.source_id IS 'inbox_source.id';
 COMMENT ON COLUMN @extschema@.inbox_failure.key IS
 	'the idempotency key; mid:<message id> for a message without a usable one';

@@ -49,7 +49,7 @@ COMMENT ON FUNCTION @extschema@.inbox_process_batch(@extschema@.inbox_message[],
 
 CREATE FUNCTION @extschema@.inbox_handler(handler text) RETURNS text
 	AS 'MODULE_PATHNAME', 'inbox_handler_signature'
-	LANGUAGE C STABLE STRICT PARALLEL UNSAFE;
+	LANGUAGE C STABLE PARALLEL UNSAFE;
 COMMENT ON FUNCTION @extschema@.inbox_handler(text) IS
 	'the full signature of a handler that the caller may use; an error if there is none';
 

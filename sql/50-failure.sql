@@ -103,9 +103,11 @@ DECLARE
 	failure @extschema@.inbox_failure;
 	claimed integer;
 BEGIN
-	IF this_key IS NULL THEN
-		RAISE EXCEPTION 'a failure needs the message''s key, or its message_id' USING
-			ERRCODE = 'IX002';
+	IF this_key IS NULL OR octet_length(this_key) NOT BETWEEN 1 AND 1024 THEN
+		RAISE EXCEPTION 'a failure needs a key of 1 to 1024 bytes, or a message_id instead'
+			USING ERRCODE = 'IX002', DETAIL = format('The key has %s bytes, the message_id is %s.',
+				coalesce(octet_length(message.key)::text, 'no'),
+				coalesce(message.message_id, 'NULL'));
 	END IF;
 	SELECT s.* INTO STRICT source_row FROM @extschema@.inbox_source s WHERE s.id = this_id;
 

@@ -8,34 +8,34 @@ AS $$
 		WHERE c.oid IN ('@extschema@.inbox_source'::regclass, '@extschema@.inbox_claim'::regclass,
 			'@extschema@.inbox_claim_result'::regclass, '@extschema@.inbox_failure'::regclass)
 	), facts AS (
-		SELECT 'logged' AS name, 'would be empty after a crash: ALTER TABLE … SET LOGGED' AS trouble,
+		SELECT 'logged' AS name, 'unlogged, so empty after a crash; ALTER TABLE … SET LOGGED' AS trouble,
 			(SELECT string_agg(o.relname, ', ') FROM own o WHERE o.relpersistence <> 'p') AS tables
 		UNION ALL
-		SELECT 'triggers', 'have triggers, which may keep rows out',
+		SELECT 'triggers', 'triggers may keep rows out',
 			(SELECT string_agg(DISTINCT o.relname, ', ') FROM own o
 				JOIN pg_trigger t ON t.tgrelid = o.oid AND NOT t.tgisinternal)
 		UNION ALL
-		SELECT 'rules', 'have rules, which may keep rows out',
+		SELECT 'rules', 'rules may keep rows out',
 			(SELECT string_agg(o.relname, ', ') FROM own o WHERE o.relhasrules)
 		UNION ALL
-		SELECT 'row security', 'have row security, which may hide rows',
+		SELECT 'row security', 'row security may hide rows',
 			(SELECT string_agg(o.relname, ', ') FROM own o
 				WHERE o.relrowsecurity OR o.relforcerowsecurity)
 		UNION ALL
-		SELECT 'inheritance', 'have children or parents, whose rows no index compares',
+		SELECT 'inheritance', 'children or parents have rows that no index compares',
 			(SELECT string_agg(DISTINCT o.relname, ', ') FROM own o
 				JOIN pg_inherits i ON o.oid IN (i.inhparent, i.inhrelid))
 		UNION ALL
-		SELECT 'owner', 'belong to another role than inbox_claim',
+		SELECT 'owner', 'another owner than inbox_claim',
 			(SELECT string_agg(o.relname, ', ') FROM own o, own c
 				WHERE c.relname = 'inbox_claim' AND o.relowner <> c.relowner)
 		UNION ALL
-		SELECT 'rights', 'may be written by others than their owner',
+		SELECT 'rights', 'others than the owner may write',
 			(SELECT string_agg(DISTINCT o.relname, ', ') FROM own o, aclexplode(o.relacl) a
 				WHERE a.grantee <> o.relowner
 				AND a.privilege_type IN ('INSERT', 'UPDATE', 'DELETE', 'TRUNCATE', 'TRIGGER'))
 	)
-	SELECT f.name, f.tables IS NULL, coalesce(f.tables || ' ' || f.trouble, 'all tables') FROM facts f
+	SELECT f.name, f.tables IS NULL, coalesce(f.tables || ': ' || f.trouble, 'all tables') FROM facts f
 $$;
 COMMENT ON FUNCTION @extschema@.inbox_check_tables() IS 'the part of inbox_check about the tables';
 
@@ -46,7 +46,7 @@ AS $$
 	SELECT 'primary key', coalesce(bool_or(i.indisprimary AND i.indisvalid AND i.indisready
 			AND i.indimmediate AND i.indnkeyatts = 2 AND i.indkey::text = '1 2'
 			AND i.indcollation[1] = '"C"'::regcollation), false),
-		'inbox_claim (source_id, key), valid, key compared as bytes'
+		'has to be (source_id, key), valid, compared as bytes'
 	FROM pg_index i WHERE i.indrelid = '@extschema@.inbox_claim'::regclass
 	UNION ALL
 	SELECT 'collation', bool_and(a.attcollation = '"C"'::regcollation),
@@ -61,7 +61,7 @@ AS $$
 	UNION ALL
 	SELECT 'other indexes', count(*) = 0,
 		coalesce(string_agg(i.indexrelid::regclass::text, ', ')
-			|| ' on inbox_claim would fail messages that are new', 'no other unique index')
+			|| ': new messages may fail because of it', 'no other unique index')
 	FROM pg_index i WHERE i.indrelid = '@extschema@.inbox_claim'::regclass
 		AND NOT i.indisprimary AND (i.indisunique OR i.indisexclusion)
 $$;

@@ -32,6 +32,13 @@ refuse(Oid function, const char *cause)
 					 "(inbox_message), where payload is jsonb, json, text or bytea.")));
 }
 
+void
+inbox_handler_refuse_null(void)
+{
+	ereport(ERROR, (errcode(UNUSABLE), errmsg("the handler is NULL"),
+					errhint("Use inbox_accept to claim a key without a handler.")));
+}
+
 static void
 check_kind(Oid function, Form_pg_proc proc)
 {
@@ -187,11 +194,16 @@ PG_FUNCTION_INFO_V1(inbox_handler_signature);
 Datum
 inbox_handler_signature(PG_FUNCTION_ARGS)
 {
-	char *name = text_to_cstring(PG_GETARG_TEXT_PP(0));
-	PGFunction resolve = strchr(name, '(') != NULL ? regprocedurein : regprocin;
-	Oid function = DatumGetObjectId(DirectFunctionCall1(resolve, CStringGetDatum(name)));
 	inbox_handler handler;
+	PGFunction resolve;
+	Oid function;
+	char *name;
 
+	if (PG_ARGISNULL(0))
+		inbox_handler_refuse_null();
+	name = text_to_cstring(PG_GETARG_TEXT_PP(0));
+	resolve = strchr(name, '(') != NULL ? regprocedurein : regprocin;
+	function = DatumGetObjectId(DirectFunctionCall1(resolve, CStringGetDatum(name)));
 	inbox_handler_open(inbox_home_find(fcinfo), function, &handler);
 	PG_RETURN_TEXT_P(cstring_to_text(format_procedure_qualified(function)));
 }

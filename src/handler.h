@@ -34,6 +34,8 @@ typedef struct inbox_handler
  */
 extern void inbox_handler_open(const inbox_home *home, Oid function, inbox_handler *handler);
 
+extern void inbox_handler_refuse_null(void);
+
 /*
  * Runs it as the caller; settings and role it leaves behind are undone. What it returns lives in
  * the current memory context. Sets *isnull too where it does not return jsonb.

@@ -114,7 +114,8 @@ deform(HeapTupleHeader row, TupleDesc desc, Datum *values, bool *isnull)
 }
 
 static void
-read_row(inbox_message *message, TupleDesc desc, const inbox_source *source)
+read_row(inbox_message *message, TupleDesc desc, const inbox_source *source,
+		 inbox_message_context *context)
 {
 	Datum values[INBOX_MESSAGE_COLUMNS];
 	bool isnull[INBOX_MESSAGE_COLUMNS];
@@ -123,6 +124,7 @@ read_row(inbox_message *message, TupleDesc desc, const inbox_source *source)
 	if (!isnull[INBOX_MESSAGE_KEY])
 		message->key = DatumGetTextPP(values[INBOX_MESSAGE_KEY]);
 	inbox_message_check_key(message->key);
+	context->key = message->key;
 	message->payload.type = BYTEAOID;
 	message->payload.isnull = isnull[INBOX_MESSAGE_PAYLOAD];
 	if (!message->payload.isnull)
@@ -161,7 +163,7 @@ inbox_message_array(const inbox_home *home, Datum array, const inbox_source *sou
 			ereport(ERROR, (errcode(ERRCODE_NULL_VALUE_NOT_ALLOWED),
 							errmsg("message %d of the array is NULL", message->ordinal)));
 		message->row = DatumGetHeapTupleHeader(values[i]);
-		read_row(message, desc, source);
+		read_row(message, desc, source, &context);
 		inbox_message_left(&context);
 	}
 	ReleaseTupleDesc(desc);

@@ -157,6 +157,18 @@ mark_applied(inbox_call *call, bool single)
 	return any;
 }
 
+static void
+write_failures(inbox_call *call, bool any_applied)
+{
+	/* Read again: while a claim was waited for, a failure of that key may have been recorded. */
+	inbox_source_read(call->home, call->source.name, &call->source);
+	inbox_failure_keep(call->home, &call->source, call->messages, call->count);
+	if (call->source.holding)
+		inbox_failure_forget(call->home, &call->source, call->messages, call->count);
+	if (any_applied && call->source.troubled)
+		inbox_source_applied(call->home, &call->source);
+}
+
 void
 inbox_call_run(inbox_call *call, bool single)
 {
@@ -170,9 +182,5 @@ inbox_call_run(inbox_call *call, bool single)
 	any = mark_applied(call, single);
 	if (call->handler != NULL)
 		run_handlers(call);
-	inbox_failure_keep(call->home, &call->source, call->messages, call->count);
-	if (call->source.holding)
-		inbox_failure_forget(call->home, &call->source, call->messages, call->count);
-	if (any && call->source.troubled)
-		inbox_source_applied(call->home, &call->source);
+	write_failures(call, any);
 }

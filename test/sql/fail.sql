@@ -1,0 +1,82 @@
+-- SPDX-License-Identifier: PostgreSQL
+-- A failed attempt is recorded in a transaction of its own.
+CREATE EXTENSION inbox;
+CREATE TABLE ledger (key text);
+CREATE FUNCTION post(k text, p text) RETURNS void LANGUAGE sql AS $$ INSERT INTO ledger VALUES (k) $$;
+CREATE FUNCTION message(key text, id text DEFAULT NULL) RETURNS inbox_message LANGUAGE sql AS $$
+	SELECT (key, 'payload', '{"a": "b"}', 'account 1', coalesce(id, 'id of ' || key), '2026-01-01', 7, NULL)::inbox_message $$;
+
+-- Five attempts, with a pause that doubles.
+SELECT i, f.verdict, f.attempts, f.retry_after BETWEEN 0.8 * 2 ^ (i - 1) AND 1.2 * 2 ^ (i - 1) AS doubling
+FROM generate_series(1, 5) i, inbox_fail(message('k1'), 's', '22012', 'error ' || i, 'd', 'h', 'c') f;
+SELECT key, status, reason, attempts, payload, attributes, ordering_key, message_id, publish_time, delivery_attempt,
+	sqlstate, error, detail, hint, context, last_failed_at > failed_at AS later, retry_at
+FROM inbox_failure;
+SELECT key, payload_hash = inbox_payload_hash('payload') AS same FROM inbox_claim;
+-- Then it is claimed: a redelivery is a duplicate, here and there.
+SELECT * FROM inbox_fail(message('k1'), 's', '22012', 'error');
+SELECT verdict FROM inbox_process_batch(ARRAY[message('k1')], 'post', 's');
+SELECT max(inbox_fail_backoff(a)) FROM generate_series(1, 2000) a;
+
+-- A success in between removes the row, in the same transaction.
+SELECT verdict, attempts FROM inbox_fail(message('k2'), 's', '22012', 'error');
+BEGIN;
+SELECT verdict FROM inbox_process_batch(ARRAY[message('k2')], 'post', 's');
+SELECT status FROM inbox_failure WHERE key = 'k2';
+ROLLBACK;
+SELECT status FROM inbox_failure WHERE key = 'k2';
+SELECT verdict FROM inbox_process_batch(ARRAY[message('k2')], 'post', 's');
+SELECT status FROM inbox_failure WHERE key = 'k2';
+-- So does finding out that it was applied.
+SELECT verdict, attempts FROM inbox_fail(message('k3'), 's', '22012', 'error');
+SELECT inbox_import('{k3}', 's');
+SELECT verdict, attempts FROM inbox_fail(message('k3'), 's', '22012', 'error');
+SELECT status FROM inbox_failure WHERE key = 'k3';
+SELECT verdict, attempts FROM inbox_fail(message('k4'), 's', '22012', 'error');
+SELECT inbox_import('{k4}', 's');
+SELECT verdict FROM inbox_process_batch(ARRAY[message('k4')], 'post', 's');
+SELECT status FROM inbox_failure WHERE key = 'k4';
+
+-- What can never be applied is dead at once; without a key under the message's id.
+SELECT r, f.* FROM unnest(ARRAY['no_key', 'unstorable', 'undecodable', 'native_dead_letter']) r,
+	inbox_fail(message(CASE WHEN r <> 'no_key' THEN r END, 'id ' || r), 's', NULL, 'not a message', reason => r) f;
+SELECT f.* FROM inbox_fail(message(NULL, 'id no_key'), 's', NULL, 'not a message', reason => 'no_key') f;
+SELECT key, status, reason, attempts FROM inbox_failure WHERE reason <> 'handler' ORDER BY id;
+SELECT key FROM inbox_claim WHERE key LIKE 'mid:%';
+SELECT inbox_fail((NULL, 'p', NULL, NULL, NULL, NULL, NULL, NULL), 's', NULL, 'neither', reason => 'no_key');
+SELECT inbox_fail(message(repeat('k', 1025)), 's', NULL, 'too long', reason => 'unstorable');
+
+-- Whose fault an error is.
+SELECT inbox_blame(s) AS blame, string_agg(s, ' ' ORDER BY s) FROM unnest(ARRAY['22012', '23505', 'P0001', '42703', '3F000',
+	'21000', '0A000', '2F002', 'IX001', '08006', '25006', '26000', '28000', '3D000', '40001', '40P01', '53100', '53200', '55P03',
+	'55000', '57014', '57P01', '57P02', '57P03', '57P05', '58030', 'XX000', 'XX001']) s GROUP BY 1 ORDER BY 1;
+-- Nobody's: nothing is counted.
+SELECT verdict, attempts, retry_after IS NOT NULL AS pause FROM inbox_fail(message('k5'), 's', '40P01', 'deadlock detected');
+SELECT verdict, attempts FROM inbox_fail(message('k5'), 's', '22012', 'error');
+SELECT verdict, attempts FROM inbox_fail(message('k5'), 's', '53100', 'disk full');
+SELECT attempts, sqlstate FROM inbox_failure WHERE key = 'k5';
+-- Unclear: twenty attempts and a day.
+SELECT f.verdict, count(*), max(f.attempts) FROM generate_series(1, 25) i, inbox_fail(message('k6'), 's', '57014', 'timeout ' || i) f GROUP BY 1;
+UPDATE inbox_failure SET failed_at = failed_at - interval '1 day' WHERE key = 'k6';
+SELECT verdict, attempts FROM inbox_fail(message('k6'), 's', 'XX000', 'internal');
+
+-- After message after message failed, and none was applied, it is not the messages.
+SELECT f.verdict, count(*) FROM generate_series(1, 25) i, inbox_fail(message('h' || i), 'h', '22012', 'error') f GROUP BY 1 ORDER BY 1;
+SELECT f.verdict, f.attempts FROM inbox_fail(message('h1'), 'h', '22012', 'error') f;
+SELECT halted_since IS NOT NULL AS halted FROM inbox_source WHERE name = 'h';
+SELECT halted_since IS NOT NULL AS halted FROM inbox_serve('h', 'post', 'a');
+SELECT count(*), max(attempts) FROM inbox_failure f JOIN inbox_source s ON s.id = f.source_id WHERE s.name = 'h';
+-- The first success ends that. A duplicate is none.
+SELECT inbox_import('{h-old}', 'h');
+SELECT verdict FROM inbox_process_batch(ARRAY[message('h-old')], 'post', 'h');
+SELECT halted_since IS NOT NULL AS halted FROM inbox_source WHERE name = 'h';
+SELECT inbox_process('h30', 'x', 'post', 'h');
+SELECT halted_since IS NOT NULL AS halted FROM inbox_source WHERE name = 'h';
+SELECT verdict, attempts FROM inbox_fail(message('h1'), 'h', '22012', 'error');
+-- One message alone does not halt a source, however often it fails.
+SELECT f.verdict, count(*) FROM generate_series(1, 6) i, inbox_fail(message('one'), 'o', '22012', 'error ' || i, halt_after => 2) f GROUP BY 1 ORDER BY 1;
+SELECT verdict FROM inbox_fail(message('two'), 'o', '22012', 'error', halt_after => 2);
+
+DROP EXTENSION inbox CASCADE;
+DROP FUNCTION post;
+DROP TABLE ledger;

@@ -1,0 +1,64 @@
+-- SPDX-License-Identifier: PostgreSQL
+-- A source remembers what it was last served with.
+CREATE EXTENSION inbox;
+CREATE FUNCTION first(p jsonb) RETURNS void LANGUAGE sql AS $$ $$;
+CREATE FUNCTION second(p jsonb) RETURNS void LANGUAGE sql AS $$ $$;
+CREATE FUNCTION second(p text) RETURNS void LANGUAGE sql AS $$ $$;
+CREATE SCHEMA other;
+CREATE FUNCTION other.third(m inbox_message) RETURNS void LANGUAGE sql AS $$ $$;
+
+SELECT handler_signature, halted_since FROM inbox_serve('s', 'first', 'projects/p/subscriptions/a');
+SELECT handler_signature FROM inbox_serve('s', 'public.first', 'projects/p/subscriptions/a');
+SELECT handler_signature FROM inbox_serve('s', 'public.first(jsonb)', 'projects/p/subscriptions/a');
+SELECT inbox_serve('s', 'second(jsonb)', 'projects/p/subscriptions/a');
+\echo :SQLSTATE
+SELECT inbox_serve('s', 'first', 'projects/p/subscriptions/b');
+SELECT inbox_serve('s', 'other.third', 'projects/p/subscriptions/b');
+SELECT handler_signature FROM inbox_serve('s', 'other.third', 'projects/p/subscriptions/b', take_over => true);
+SELECT handler_signature FROM inbox_serve('s', 'other.third', 'projects/p/subscriptions/b');
+SELECT name, handler, subscription, served_at IS NOT NULL AS served FROM inbox_source;
+
+SELECT inbox_serve('s', 'second', 'a');
+SELECT inbox_serve('s', 'missing', 'a');
+\echo :SQLSTATE
+SELECT inbox_serve('s', 'missing(jsonb)', 'a');
+SELECT inbox_serve('s', 'nowhere.first', 'a');
+\echo :SQLSTATE
+SELECT inbox_serve('s', 'first(', 'a');
+SELECT inbox_serve('s', '', 'a');
+SELECT inbox_serve('s', NULL, 'a');
+SELECT inbox_serve(NULL, 'first', 'a');
+SELECT inbox_serve('', 'first', 'a');
+
+-- A source that was only used is served without a question, and its keys are known.
+SELECT inbox_process('k', '{}', 'first', 'used before');
+SELECT handler_signature FROM inbox_serve('used before', 'second(text)', 'a');
+SELECT inbox_process('k', '{}', 'first', 'used before');
+
+-- The lock: one for each source, or one for a group of them.
+SELECT count(DISTINCT lock_key) FROM inbox_source;
+SELECT inbox_serve('g1', 'first', 'a', lock_group => 'g') IS NOT NULL;
+SELECT inbox_serve('g2', 'first', 'a', lock_group => 'g') IS NOT NULL;
+SELECT count(DISTINCT lock_key) FROM inbox_source WHERE name IN ('g1', 'g2');
+SELECT s.lock_key = i.lock_key AS as_stored FROM inbox_serve('g2', 'first', 'a') s, inbox_source i WHERE i.name = 'g2';
+CREATE VIEW held AS SELECT s.name, l.mode FROM pg_locks l JOIN inbox_source s
+	ON s.lock_key = (l.classid::bigint << 32 | l.objid::bigint)
+	WHERE l.locktype = 'advisory' AND l.pid = pg_backend_pid() AND l.objsubid = 1;
+BEGIN;
+SELECT inbox_process('k', '{}', 'first', 's');
+SELECT * FROM held;
+SELECT inbox_lock('s', exclusive => true);
+SELECT * FROM held ORDER BY mode;
+COMMIT;
+BEGIN;
+SELECT inbox_accept('k', NULL, 's');
+SELECT * FROM held;
+SELECT inbox_lock('g1');
+SELECT * FROM held ORDER BY name;
+COMMIT;
+SELECT * FROM held;
+
+DROP EXTENSION inbox CASCADE;
+SET client_min_messages = warning;
+DROP SCHEMA other CASCADE;
+DROP FUNCTION first, second(jsonb), second(text);
