@@ -9,8 +9,7 @@
 
 /*
  * Reads a value and stores it; a rule of OPTION_KEYS is added to those there are. False, with
- * nothing stored, when it cannot be read: the fact then begins with the value, unless it is
- * secret.
+ * nothing stored, when it cannot be read.
  */
 bool value_set(const struct option_row *row, struct config *config, const char *text,
 			   struct fault *fault) __attribute__((warn_unused_result));

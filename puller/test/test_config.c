@@ -101,12 +101,12 @@ static void
 test_flag_before_environment_before_file(void **state)
 {
 	static const char text[] = "pulls = 2\nworkers = 2\nbatch-size = 2\n[inbox-puller]\n"
-							   "take-over = yes\nlog_level";
+							   "take-over = yes\n";
 	struct loaded loaded;
 	char path[64];
 
 	(void) state;
-	write_file(path, text, strlen(text) - strlen("log_level"));
+	write_file(path, text, strlen(text));
 	setenv("INBOX_CONFIG", "/nonexistent", 1);
 	setenv("INBOX_WORKERS", "3", 1);
 	setenv("INBOX_BATCH_SIZE", "3", 1);
