@@ -4,6 +4,7 @@ package Inbox::Ledger;
 use strict;
 use warnings;
 use PostgreSQL::Test::Cluster;
+use Inbox::Wait;
 
 # Durable as in real life: the test framework's own default switches fsync off.
 sub start
@@ -42,11 +43,14 @@ END $$;
 SQL
 }
 
+# What a payload of payment() holds besides, and no log may show.
+use constant MEMO => 'for your eyes only';
+
 # A payment as Inbox::Service->publish() takes it.
 sub payment
 {
     my ($key, $account, $amount, %more) = @_;
-    return { data => qq({"account": $account, "amount": $amount}),
+    return { data => qq({"account": $account, "amount": $amount, "memo": "${\MEMO}"}),
         attributes => { idempotency_key => $key }, %more };
 }
 
@@ -65,6 +69,17 @@ sub count
 {
     my ($node, $sql) = @_;
     return $node->safe_psql('postgres', $sql);
+}
+
+# Waits until a query gives this text.
+sub wait_for
+{
+    my ($node, $sql, $expected, $seconds) = @_;
+    my $got = '';
+    eval {
+        wait_until($sql, sub { $got = count($node, $sql); $got eq $expected }, $seconds, 0.15);
+    } or die $@ . "it gives \"$got\", not \"$expected\"\n";
+    return $got;
 }
 
 1;

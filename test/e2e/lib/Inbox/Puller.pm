@@ -6,25 +6,49 @@
 package Inbox::Puller;
 use strict;
 use warnings;
-use File::Temp qw(tempdir);
+use File::Basename qw(basename);
 use JSON::PP;
 use POSIX qw(:sys_wait_h);
+use PostgreSQL::Test::Utils;
 use Inbox::Service;
 use Inbox::Wait;
 
 my $json = JSON::PP->new->utf8;
+my @logs;
+
+# A file that is still there after a failed test.
+sub new_log
+{
+    my $name = basename($0) =~ s/\.\w+$//r;
+    push @logs, sprintf('%s/%s_puller_%d.log', $PostgreSQL::Test::Utils::log_path, $name, @logs + 1);
+    unlink $logs[-1];
+    return $logs[-1];
+}
+
+# The lines, of all logs of this test, that hold one of these texts, which no log may hold.
+sub leaks
+{
+    my ($class, @secrets) = @_;
+    my $secret = join '|', map { quotemeta } @secrets;
+    my @lines;
+    foreach my $log (@logs)
+    {
+        open(my $fh, '<', $log) or die "could not read $log: $!\n";
+        push @lines, grep { /$secret/ } <$fh>;
+    }
+    return @lines;
+}
 
 # service, node and handler are needed unless given otherwise in options; "options" are further
 # arguments, "env" further environment, "prefix" a command that runs it (a sanitizer, a tracer).
 sub start
 {
     my ($class, %args) = @_;
-    my $dir = $args{dir} // tempdir(CLEANUP => 1);
-    my $self = bless { dir => $dir, log => $args{log} // "$dir/puller.log", %args }, $class;
+    my $self = bless { log => $args{log} // new_log(), %args }, $class;
     my @command = (
         @{ $args{prefix} // [] },
         $args{program} // "$ENV{INBOX_ROOT}/puller/inbox-puller",
-        '--log-format=json', '--log-level=' . ($args{log_level} // 'debug'),
+        '--log-format=' . ($args{log_format} // 'json'), '--log-level=' . ($args{log_level} // 'debug'),
         defined $args{subscription} ? ('--subscription', $args{subscription}) : (),
         defined $args{handler} ? ('--handler', $args{handler}) : (),
         @{ $args{options} // [] });

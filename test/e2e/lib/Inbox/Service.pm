@@ -62,15 +62,24 @@ sub start
     my ($class, $kind, @options) = @_;
     my $dir = tempdir(CLEANUP => 1);
     my $self = bless { kind => $kind, dir => $dir, log => "$dir/service.log", project => 'p',
-        http => HTTP::Tiny->new(timeout => 120) }, $class;
-    $kind eq 'google' ? $self->start_google : $self->start_own(@options);
+        options => \@options, port => 0, http => HTTP::Tiny->new(timeout => 120) }, $class;
+    $self->begin;
     return $self;
+}
+
+# Starts it; after stop() again at the same address, without anything it had before.
+sub begin
+{
+    my ($self) = @_;
+    unlink $self->{log};
+    $self->{kind} eq 'google' ? $self->start_google : $self->start_own;
+    ($self->{port}) = $self->{url} =~ /:(\d+)$/;
 }
 
 sub start_google
 {
     my ($self) = @_;
-    my $port = free_port();
+    my $port = $self->{port} || free_port();
     $self->{pid} = spawn($self->{log}, emulator_path(), '--host=127.0.0.1', "--port=$port");
     $self->{url} = "http://127.0.0.1:$port";
     wait_until('the emulator to listen',
@@ -79,9 +88,9 @@ sub start_google
 
 sub start_own
 {
-    my ($self, @options) = @_;
+    my ($self) = @_;
     $self->{pid} = spawn($self->{log}, "$ENV{INBOX_ROOT}/test/pubsub/inbox-pubsub",
-        '--listen', '127.0.0.1:0', @options);
+        '--listen', "127.0.0.1:$self->{port}", @{ $self->{options} });
     $self->{url} = wait_until('the Pub/Sub server to listen',
         sub { $self->slurp_log =~ /^listening on (\S+)/m ? $1 : undef }, 30);
 }
@@ -106,7 +115,8 @@ sub call
 {
     my ($self, $method, $path, $body) = @_;
     my $answer = $self->{http}->request($method, "$self->{url}$path",
-        { headers => { 'Content-Type' => 'application/json' },
+        { headers => { 'Content-Type' => 'application/json',
+                defined $self->{token} ? (Authorization => "Bearer $self->{token}") : () },
             defined $body ? (content => $json->encode($body)) : () });
     die "$method $path: $answer->{status} $answer->{content}\n" unless $answer->{success};
     return length($answer->{content}) ? $json->decode($answer->{content}) : {};
@@ -156,6 +166,49 @@ sub pull_now
         { maxMessages => $max // 100, returnImmediately => JSON::PP::true });
     return @{ $answer->{receivedMessages} // [] };
 }
+
+# ---- the project's own server only --------------------------------------------------------
+
+# Rules as docs/pubsub-server.md describes them; they apply from the next request on.
+sub add_faults
+{
+    my ($self, @rules) = @_;
+    $self->call('POST', '/control/faults', { rules => \@rules });
+}
+
+sub clear_faults
+{
+    my ($self) = @_;
+    $self->call('DELETE', '/control/faults');
+}
+
+# How often rules for this action have fired since the rules were cleared.
+sub fired
+{
+    my ($self, $action) = @_;
+    my $count = 0;
+    $count += $_->{fired}
+      foreach grep { $_->{do} eq $action } @{ $self->call('GET', '/control/faults')->{rules} };
+    return $count;
+}
+
+sub stats
+{
+    my ($self, $name) = @_;
+    my $stats = $self->call('GET', '/control/stats');
+    return defined $name ? $stats->{subscriptions}{ $self->subscription($name) } : $stats;
+}
+
+# Every event of the history, which needs the option --history; of one kind when it is named.
+sub history
+{
+    my ($self, $event) = @_;
+    my $answer = $self->{http}->get("$self->{url}/control/history");
+    my @events = map { $json->decode($_) } split /\n/, $answer->{content};
+    return defined $event ? grep { $_->{event} eq $event } @events : @events;
+}
+
+# ---- the end ------------------------------------------------------------------------------
 
 sub stop
 {

@@ -7,17 +7,17 @@ use Exporter 'import';
 use Time::HiRes qw(time sleep);
 our @EXPORT = qw(wait_until);
 
-# Calls the condition until it is true, or dies with $what after $seconds.
+# Calls the condition every $pause seconds until it is true, or dies with $what after $seconds.
 sub wait_until
 {
-    my ($what, $condition, $seconds) = @_;
+    my ($what, $condition, $seconds, $pause) = @_;
     my $end = time + ($seconds // 60);
     while (1)
     {
         my $value = $condition->();
         return $value if $value;
         die "waited in vain for: $what\n" if time > $end;
-        sleep(0.05);
+        sleep($pause // 0.05);
     }
 }
 
