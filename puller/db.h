@@ -4,7 +4,8 @@
  *
  * A transaction is one pipeline and one round trip, also when it fails:
  *
- *	BEGIN; set_config(…); the statement; SET CONSTRAINTS ALL IMMEDIATE; Sync; COMMIT; Sync
+ *	BEGIN; set_config(…); the lock; set_config(…); the statement;
+ *	SET CONSTRAINTS ALL IMMEDIATE; Sync; COMMIT; Sync
  *
  * The first Sync arms idle_in_transaction_session_timeout, makes every warning that comes after
  * it one of the COMMIT, and lets COMMIT answer ROLLBACK after an error, so that nothing stays
@@ -43,8 +44,21 @@ struct db_facts
 	char *system_id; /* of the cluster */
 	char *timeline;
 	int server_version; /* as PQserverVersion */
+	char *lock_key;		/* of the advisory lock of the source's lock group */
 	Oid message_type;
 	Oid message_array_type;
+};
+
+/*
+ * The advisory lock of the source's lock group, which whatever runs a handler holds until it
+ * commits. Handlers of several connections deadlock in the rows they touch, and every deadlock
+ * costs a whole batch; exclusively, one batch runs at a time, whatever the number of pullers.
+ */
+enum db_lock
+{
+	DB_LOCK_NONE, /* no handler runs */
+	DB_LOCK_SHARED,
+	DB_LOCK_EXCLUSIVE
 };
 
 enum db_outcome
@@ -66,11 +80,13 @@ struct db_answer
 	const char *context;
 	int ordinal;	/* 1-based, of the message whose handler raised; 0 when none is named */
 	bool shut_down; /* the server said that it is going down or that it closed the session */
+	bool waited_for_lock; /* it ended while it waited for the advisory lock */
 };
 
 struct db_statement
 {
 	const char *sql;
+	enum db_lock lock;
 	int count;
 	Oid types[DB_PARAMETERS_MAX];
 	const char *values[DB_PARAMETERS_MAX]; /* in binary format */
@@ -113,6 +129,8 @@ struct db
 	bool flush;		  /* libpq has bytes to send */
 	/* the running greeting or transaction */
 	int step;
+	int error_step; /* the step the first error came from */
+	enum db_lock lock;
 	int syncs;
 	PGresult *rows;
 	PGresult *error;

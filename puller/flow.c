@@ -237,7 +237,7 @@ dispatch(struct puller *puller, int64_t now)
 		struct message *defect;
 		size_t count;
 
-		if (worker->db.state != DB_IDLE || !work_is_idle(worker) || now < worker->not_before)
+		if (!work_is_idle(worker) || !work_may_start(worker, now))
 		{
 			continue;
 		}

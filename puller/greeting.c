@@ -44,6 +44,7 @@ greeting_free_facts(struct db_facts *facts)
 	free(facts->handler);
 	free(facts->system_id);
 	free(facts->timeline);
+	free(facts->lock_key);
 	*facts = (struct db_facts){0};
 }
 
@@ -61,7 +62,7 @@ ask_to_serve(struct db *db)
 	const char *values[] = {config->source, config->handler, config->subscription,
 							config->take_over ? "true" : "false"};
 	static const Oid types[] = {25, 25, 25, 16};
-	char *sql = memory_format("SELECT %s.inbox_version(), handler_signature"
+	char *sql = memory_format("SELECT %s.inbox_version(), handler_signature, lock_key"
 							  " FROM %s.inbox_serve($1, $2, $3, $4)",
 							  db->facts.schema, db->facts.schema);
 	bool sent = PQsendQueryParams(db->connection, sql, 4, types, values, NULL, NULL, 0) == 1;
@@ -204,6 +205,7 @@ take_answer(struct db *db, const PGresult *result, enum db_refusal *refusal)
 	}
 	db->facts.library = copy_field(result, 0);
 	db->facts.handler = copy_field(result, 1);
+	db->facts.lock_key = copy_field(result, 2);
 	return check_versions(db, refusal);
 }
 

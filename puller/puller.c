@@ -24,6 +24,7 @@ puller_init(struct puller *puller, struct config *config)
 	message_board_init(&puller->board);
 	lease_init(&puller->lease, &puller->board, &puller->pubsub, config->max_lease);
 	ack_init(&puller->ack, &puller->board, &puller->pubsub);
+	contention_init(&puller->contention);
 	pull_init(puller);
 	for (int i = 0; i < puller->workers; i++)
 	{

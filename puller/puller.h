@@ -19,6 +19,7 @@
 #include "batch.h"
 #include "config.h"
 #include "connector.h"
+#include "contention.h"
 #include "db.h"
 #include "http.h"
 #include "lease.h"
@@ -107,6 +108,7 @@ struct puller
 	struct worker worker[WORKERS_MAX];
 	int workers;
 	size_t batch_limit;	   /* messages a batch takes now */
+	struct contention contention;
 	int64_t db_down_since; /* CLOCK_NEVER: it is not down */
 	char *system_id;	   /* of the cluster whose commits are acknowledged */
 	char *timeline;

@@ -9,31 +9,62 @@
 #include "memory.h"
 #include "sqlstate.h"
 
-/* The place of the statement in the pipeline: behind BEGIN and the settings. */
-#define STATEMENT_STEP 2
+/* Steps of the pipeline. */
+enum
+{
+	STEP_LOCK = 2,
+	STEP_STATEMENT = 4
+};
 
 /*
- * Settings last for the transaction only: a pooler hands the session to somebody else next. From
- * PostgreSQL 17 on transaction_timeout bounds even a COMMIT that runs deferred triggers.
+ * A crossing with another connection's rows is found sooner by this than by deadlock_timeout, and
+ * the cure, running alone, costs less than waiting.
+ */
+#define SHARED_LOCK_TIMEOUT_MS 100
+
+/*
+ * Settings last for the transaction only: a pooler hands the session to somebody else next. These
+ * hold while the advisory lock is waited for, which may take as long as others' handlers do.
+ * From PostgreSQL 17 on transaction_timeout bounds even a COMMIT that runs deferred triggers.
  * client_connection_check_interval ends a backend whose puller is gone.
  */
 static char *
-write_settings(const struct db *db)
+write_first_settings(const struct db *db)
 {
 	long long handler = (long long) db->config->handler_timeout;
 	char *limit = db->facts.server_version >= 170000
 					  ? memory_format(", pg_catalog.set_config('transaction_timeout', '%lld', true)",
-									  3 * handler)
+									  5 * handler)
 					  : memory_copy_text("");
 	char *sql = memory_format(
 		"SELECT pg_catalog.set_config('statement_timeout', '%lld', true),"
 		" pg_catalog.set_config('lock_timeout', '%lld', true),"
 		" pg_catalog.set_config('idle_in_transaction_session_timeout', '%lld', true),"
 		" pg_catalog.set_config('client_connection_check_interval', '1000', true)%s",
-		handler, (long long) db->config->lock_timeout, handler, limit);
+		2 * handler, 2 * handler, handler, limit);
 
 	free(limit);
 	return sql;
+}
+
+/* These hold for the statement itself. */
+static char *
+write_settings(const struct db *db, enum db_lock lock)
+{
+	long long wait = lock == DB_LOCK_SHARED ? SHARED_LOCK_TIMEOUT_MS : db->config->lock_timeout;
+
+	return memory_format("SELECT pg_catalog.set_config('statement_timeout', '%lld', true),"
+						 " pg_catalog.set_config('lock_timeout', '%lld', true)",
+						 (long long) db->config->handler_timeout, wait);
+}
+
+static char *
+write_lock(const struct db *db, enum db_lock lock)
+{
+	return lock == DB_LOCK_NONE
+			   ? memory_copy_text("SELECT")
+			   : memory_format("SELECT pg_catalog.pg_advisory_xact_lock%s(%s)",
+							   lock == DB_LOCK_SHARED ? "_shared" : "", db->facts.lock_key);
 }
 
 static bool
@@ -54,14 +85,20 @@ send_statement(struct db *db, const struct db_statement *statement)
 bool
 transaction_send(struct db *db, const struct db_statement *statement)
 {
-	char *settings = write_settings(db);
+	char *first_settings = write_first_settings(db);
+	char *lock = write_lock(db, statement->lock);
+	char *settings = write_settings(db, statement->lock);
 	bool sent;
 
 	transaction_clear(db);
-	sent = send_plain(db, "BEGIN ISOLATION LEVEL READ COMMITTED") && send_plain(db, settings) &&
+	db->lock = statement->lock;
+	sent = send_plain(db, "BEGIN ISOLATION LEVEL READ COMMITTED") &&
+		   send_plain(db, first_settings) && send_plain(db, lock) && send_plain(db, settings) &&
 		   send_statement(db, statement) && send_plain(db, "SET CONSTRAINTS ALL IMMEDIATE") &&
 		   PQpipelineSync(db->connection) == 1 && send_plain(db, "COMMIT") &&
 		   PQpipelineSync(db->connection) == 1;
+	free(first_settings);
+	free(lock);
 	free(settings);
 	return sent;
 }
@@ -74,6 +111,7 @@ transaction_clear(struct db *db)
 	db->rows = NULL;
 	db->error = NULL;
 	db->step = 0;
+	db->error_step = -1;
 	db->syncs = 0;
 	db->commit_answered = false;
 	db->commit_warned = false;
@@ -126,6 +164,7 @@ keep_error(struct db *db, PGresult *error)
 	{
 		PQclear(db->error);
 		db->error = error;
+		db->error_step = db->step;
 	}
 	else
 	{
@@ -155,7 +194,7 @@ take_result(struct db *db, PGresult *result)
 		keep_error(db, result);
 		return;
 	}
-	if (status == PGRES_TUPLES_OK && db->syncs == 0 && db->step == STATEMENT_STEP)
+	if (status == PGRES_TUPLES_OK && db->syncs == 0 && db->step == STEP_STATEMENT)
 	{
 		PQclear(db->rows);
 		db->rows = result;
@@ -213,6 +252,7 @@ describe_error(const struct db *db, struct db_answer *answer)
 	answer->context = PQresultErrorField(db->error, PG_DIAG_CONTEXT);
 	answer->ordinal = read_ordinal(answer->context);
 	answer->shut_down = is_shutdown(answer->sqlstate);
+	answer->waited_for_lock = db->error_step == STEP_LOCK;
 }
 
 static enum db_outcome

@@ -94,6 +94,9 @@ send_run(struct worker *worker, struct message *const *messages, size_t count)
 		abort(); /* flow.c bounds a batch far below the limit */
 	}
 	worker->run_count = count;
+	statement.lock = contention_is_exclusive(&worker->puller->contention, clock_ms())
+						 ? DB_LOCK_EXCLUSIVE
+						 : DB_LOCK_SHARED;
 	add_bytes(&statement, worker->db.facts.message_array_type, &bytes);
 	add_text(&statement, config->handler);
 	add_text(&statement, config->source);
@@ -142,13 +145,39 @@ end_batch(struct worker *worker)
 	}
 }
 
+/* Of the connections of one puller only one queues for the exclusive lock. */
+static bool
+another_is_exclusive(const struct worker *worker)
+{
+	const struct puller *puller = worker->puller;
+
+	for (int i = 0; i < puller->workers; i++)
+	{
+		const struct db *db = &puller->worker[i].db;
+
+		if (db->state == DB_BUSY && db->lock == DB_LOCK_EXCLUSIVE)
+		{
+			return true;
+		}
+	}
+	return false;
+}
+
+bool
+work_may_start(const struct worker *worker, int64_t now)
+{
+	return worker->db.state == DB_IDLE && now >= worker->not_before &&
+		   !(contention_is_exclusive(&worker->puller->contention, now) &&
+			 another_is_exclusive(worker));
+}
+
 void
 work_step(struct worker *worker, int64_t now)
 {
 	struct message **messages;
 	size_t count;
 
-	if (worker->db.state != DB_IDLE || now < worker->not_before || work_is_idle(worker))
+	if (!work_may_start(worker, now) || work_is_idle(worker))
 	{
 		return;
 	}
@@ -383,14 +412,41 @@ greet_again(struct worker *worker, const struct db_answer *answer)
 	db_close(&worker->db, "the handler cannot be called any more");
 }
 
+/*
+ * Tried again alone, and at once: whoever held the rows is done or has been rolled back. When it
+ * was alone already, the rows are held by somebody who does not take our lock.
+ */
+static void
+run_alone(struct worker *worker, const struct db_answer *answer)
+{
+	struct contention *contention = &worker->puller->contention;
+	bool was_alone = worker->db.lock == DB_LOCK_EXCLUSIVE;
+
+	contention_meet(contention, clock_ms());
+	log_event(LOG_INFO, "contention", "worker", LOG_INT, (int64_t) worker->db.number, "messages",
+			  LOG_INT, (int64_t) worker->run_count, "sqlstate", LOG_TEXT, answer->sqlstate, "err",
+			  LOG_TEXT, answer->message, NULL);
+	if (was_alone)
+	{
+		pause_for(worker, answer);
+	}
+}
+
 static void
 run_failed(struct worker *worker, const struct db_answer *answer)
 {
+	if (answer->waited_for_lock)
+	{
+		pause_for(worker, answer);
+		return;
+	}
 	switch (sqlstate_classify(answer->sqlstate))
 	{
 		case SQLSTATE_TRANSIENT:
-		case SQLSTATE_CONTENTION:
 			pause_for(worker, answer);
+			break;
+		case SQLSTATE_CONTENTION:
+			run_alone(worker, answer);
 			break;
 		case SQLSTATE_TIMEOUT:
 			shrink(worker, answer);

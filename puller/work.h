@@ -17,6 +17,9 @@ void work_take_defect(struct worker *worker, struct message *message);
 /* True when the worker has nothing to do. */
 bool work_is_idle(const struct worker *worker);
 
+/* True when its connection is idle and it may send a transaction now. */
+bool work_may_start(const struct worker *worker, int64_t now);
+
 /* Sends the next transaction of what it has taken, if its connection is idle and it may. */
 void work_step(struct worker *worker, int64_t now);
 
