@@ -43,9 +43,11 @@ struct config
 	int batch_size;		 /* 200 */
 	int64_t batch_bytes; /* 16 MB */
 	int64_t batch_time;	 /* ms, 500 */
+	char *lock_group;	 /* NULL: the source's own */
 
 	/* running */
 	int64_t grace; /* ms, 25 s */
+	int halt_after; /* 20 */
 	bool exit_on_permanent;
 	enum log_format log_format;
 	enum log_level log_level;

@@ -79,7 +79,7 @@ struct db_answer
 	const char *hint;
 	const char *context;
 	int ordinal;	/* 1-based, of the message whose handler raised; 0 when none is named */
-	bool shut_down; /* the server said that it is going down or that it closed the session */
+	bool shut_down; /* the server announced its end, or that of the session */
 	bool waited_for_lock; /* it ended while it waited for the advisory lock */
 };
 
@@ -137,6 +137,7 @@ struct db
 	bool commit_answered;
 	bool commit_warned;
 	bool rolled_back;
+	bool shut_down; /* the server announced its end, or that of the session */
 };
 
 void db_init(struct db *db, int number, const struct config *config, struct connector *connector,

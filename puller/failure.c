@@ -3,7 +3,6 @@
 
 #include <stdlib.h>
 
-#include "log.h"
 #include "memory.h"
 #include "timestamp.h"
 
@@ -30,6 +29,17 @@ failure_of_defect(struct failure *failure, const struct message *message)
 }
 
 void
+failure_of_suspect(struct failure *failure)
+{
+	failure_free(failure);
+	failure->sqlstate = memory_copy_text("IX006");
+	failure->error = memory_copy_text("the connection to the server was lost while the message ran");
+	failure->hint = memory_copy_text("if it is lost each time, look for a crash of the backend in "
+									 "the server's log");
+	failure->reason = "handler";
+}
+
+void
 failure_free(struct failure *failure)
 {
 	free(failure->sqlstate);
@@ -42,15 +52,18 @@ failure_free(struct failure *failure)
 
 void
 failure_log(const struct puller *puller, const struct message *message,
-			const struct failure *failure)
+			const struct failure *failure, enum log_level level, const char *event,
+			const struct failure_outcome *outcome)
 {
 	char publish_time[TIMESTAMP_SIZE];
 
-	log_event(LOG_WARNING, "message_failed", "source", LOG_TEXT, puller->config->source, "key",
-			  LOG_TEXT, message->key, "message_id", LOG_TEXT, message->message_id, "publish_time",
-			  LOG_TEXT, timestamp_format(message->publish_time, publish_time), "delivery_attempt",
-			  LOG_INT, (int64_t) message->delivery_attempt, "ordering_key", LOG_TEXT,
-			  message->ordering_key, "reason", LOG_TEXT, failure->reason, "sqlstate", LOG_TEXT,
-			  failure->sqlstate, "err", LOG_TEXT, failure->error, "detail", LOG_TEXT,
-			  failure->detail, NULL);
+	log_event(level, event, "source", LOG_TEXT, puller->config->source, "key", LOG_TEXT,
+			  message->key, "message_id", LOG_TEXT, message->message_id, "publish_time", LOG_TEXT,
+			  timestamp_format(message->publish_time, publish_time), "delivery_attempt", LOG_INT,
+			  (int64_t) message->delivery_attempt, "ordering_key", LOG_TEXT, message->ordering_key,
+			  "verdict", LOG_TEXT, outcome->verdict, "reason", LOG_TEXT, failure->reason, "attempt",
+			  LOG_INT, outcome->attempt, "sqlstate", LOG_TEXT, failure->sqlstate, "err", LOG_TEXT,
+			  failure->error, "hint", LOG_TEXT,
+			  outcome->hint != NULL ? outcome->hint : failure->hint,
+			  outcome->pause_ms >= 0 ? "retry_in" : NULL, LOG_SECONDS, outcome->pause_ms, NULL);
 }

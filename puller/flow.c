@@ -184,31 +184,51 @@ is_startable(struct puller *puller, struct message *message, int64_t now)
 	return false;
 }
 
+static bool
+any_works(const struct puller *puller, bool (*test)(const struct worker *worker))
+{
+	for (int i = 0; i < puller->workers; i++)
+	{
+		if (test(&puller->worker[i]))
+		{
+			return true;
+		}
+	}
+	return false;
+}
+
+static bool
+has_work(const struct worker *worker)
+{
+	return !work_is_idle(worker);
+}
+
 /*
  * As many ready messages as the limits allow, in the order of their arrival. A lane that runs on
- * another connection is passed over as a whole. A message with a defect ends the batch, for it
- * goes another way; as the first it is returned alone, through "defect".
+ * another connection is passed over as a whole. A message with a defect and a suspect end the
+ * batch, for they go another way; as the first it is returned through "alone".
  */
 static size_t
 gather(struct puller *puller, struct worker *worker, struct message **taken,
-	   struct message **defect, int64_t now)
+	   struct message **alone, int64_t now)
 {
+	size_t limit = puller->halted ? 1 : puller->batch_limit;
 	struct message *message = TAILQ_FIRST(&puller->board.list[MESSAGE_READY]);
 	struct message *next;
 	size_t count = 0;
 	size_t bytes = 0;
 
-	*defect = NULL;
-	for (; message != NULL && count < puller->batch_limit; message = next)
+	*alone = NULL;
+	for (; message != NULL && count < limit; message = next)
 	{
 		next = TAILQ_NEXT(message, link);
 		if (!lane_may_run(message, worker) || !is_startable(puller, message, now))
 		{
 			continue;
 		}
-		if (message->defect != DEFECT_NONE)
+		if (message->defect != DEFECT_NONE || message->suspect)
 		{
-			*defect = count == 0 ? message : NULL;
+			*alone = count == 0 ? message : NULL;
 			break;
 		}
 		if (count > 0 && bytes + message->size > (size_t) puller->config->batch_bytes)
@@ -221,12 +241,30 @@ gather(struct puller *puller, struct worker *worker, struct message **taken,
 	return count;
 }
 
+/* Suspects run one at a time: with two at once it would not be known which one it was. */
+static void
+hand_over(struct puller *puller, struct worker *worker, struct message **taken, int64_t now)
+{
+	struct message *alone;
+	size_t count = gather(puller, worker, taken, &alone, now);
+
+	if (count > 0)
+	{
+		work_take(worker, taken, count);
+	}
+	else if (alone != NULL && !(alone->suspect && any_works(puller, work_has_suspect)))
+	{
+		work_take_alone(worker, alone);
+	}
+}
+
 static void
 dispatch(struct puller *puller, int64_t now)
 {
 	struct message **taken;
 
-	if (TAILQ_EMPTY(&puller->board.list[MESSAGE_READY]))
+	if (TAILQ_EMPTY(&puller->board.list[MESSAGE_READY]) ||
+		(puller->halted && (now < puller->probe_ms || any_works(puller, has_work))))
 	{
 		return;
 	}
@@ -234,21 +272,14 @@ dispatch(struct puller *puller, int64_t now)
 	for (int i = 0; i < puller->workers; i++)
 	{
 		struct worker *worker = &puller->worker[i];
-		struct message *defect;
-		size_t count;
 
-		if (!work_is_idle(worker) || !work_may_start(worker, now))
+		if (work_is_idle(worker) && work_may_start(worker, now))
 		{
-			continue;
+			hand_over(puller, worker, taken, now);
 		}
-		count = gather(puller, worker, taken, &defect, now);
-		if (defect != NULL)
+		if (puller->halted && !work_is_idle(worker))
 		{
-			work_take_defect(worker, defect);
-		}
-		else if (count > 0)
-		{
-			work_take(worker, taken, count);
+			break;
 		}
 	}
 	free(taken);
@@ -354,6 +385,10 @@ flow_deadline(const struct puller *puller, int64_t now)
 	if (puller->db_down_since != CLOCK_NEVER && puller->board.count[MESSAGE_READY] > 0)
 	{
 		deadline = earlier(deadline, puller->db_down_since + puller->config->db_grace);
+	}
+	if (puller->halted && puller->board.count[MESSAGE_READY] > 0)
+	{
+		deadline = earlier(deadline, puller->probe_ms > now ? puller->probe_ms : CLOCK_NEVER);
 	}
 	return puller->stopping ? earlier(deadline, puller->stop_deadline) : deadline;
 }

@@ -60,12 +60,12 @@ ask_to_serve(struct db *db)
 {
 	const struct config *config = db->config;
 	const char *values[] = {config->source, config->handler, config->subscription,
-							config->take_over ? "true" : "false"};
-	static const Oid types[] = {25, 25, 25, 16};
+							config->take_over ? "true" : "false", config->lock_group};
+	static const Oid types[] = {25, 25, 25, 16, 25};
 	char *sql = memory_format("SELECT %s.inbox_version(), handler_signature, lock_key"
-							  " FROM %s.inbox_serve($1, $2, $3, $4)",
+							  " FROM %s.inbox_serve($1, $2, $3, $4, $5)",
 							  db->facts.schema, db->facts.schema);
-	bool sent = PQsendQueryParams(db->connection, sql, 4, types, values, NULL, NULL, 0) == 1;
+	bool sent = PQsendQueryParams(db->connection, sql, 5, types, values, NULL, NULL, 0) == 1;
 
 	free(sql);
 	return sent;

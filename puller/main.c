@@ -39,6 +39,7 @@ main(int argc, char **argv)
 			break;
 	}
 	log_configure(config.log_format, config.log_level);
+	config_log(&config);
 	srandom((unsigned) (time(NULL) ^ (getpid() << 16)));
 	loop_block_signals();
 	puller_init(&puller, &config);

@@ -240,6 +240,18 @@ const struct option_row option_table[] = {
 				"this has a transaction of its own. Lower it where memory is short.",
 	},
 	{
+		.name = "lock-group",
+		.kind = OPTION_TEXT,
+		.group = OPTION_BATCHES,
+		.metavar = "NAME",
+		.sample = "the source",
+		.computed = true,
+		.offset = MEMBER(lock_group),
+		.help = "Sources whose handlers touch the same rows deadlock with each other. Give them "
+				"one name here, and after a deadlock their batches run one at a time, across all "
+				"pullers. It is remembered with the source.",
+	},
+	{
 		.name = "batch-time",
 		.kind = OPTION_DURATION,
 		.group = OPTION_BATCHES,
@@ -267,6 +279,21 @@ const struct option_row option_table[] = {
 		.help = "How long SIGTERM lets open transactions and acknowledgements finish, 0 to 1h. The "
 				"rest is given back at once. Keep it below what the supervisor allows; Kubernetes "
 				"kills after 30 s.",
+	},
+	{
+		.name = "halt-after",
+		.kind = OPTION_INT,
+		.group = OPTION_RUNNING,
+		.metavar = "N",
+		.initial = "20",
+		.offset = MEMBER(halt_after),
+		.min = 2,
+		.max = 100000,
+		.reloadable = true,
+		.help = "When this many different messages failed one after another and none was applied "
+				"between, 2 to 100000, it is not the messages: the source is halted for all "
+				"pullers, nothing more is counted or becomes a dead letter, one message is tried "
+				"every 30 s, and the first that is applied ends it.",
 	},
 	{
 		.name = "exit-on-permanent",

@@ -109,6 +109,8 @@ struct puller
 	int workers;
 	size_t batch_limit;	   /* messages a batch takes now */
 	struct contention contention;
+	bool halted;		   /* the source: one message is tried at a time */
+	int64_t probe_ms;	   /* halted: not before */
 	int64_t db_down_since; /* CLOCK_NEVER: it is not down */
 	char *system_id;	   /* of the cluster whose commits are acknowledged */
 	char *timeline;

@@ -116,6 +116,7 @@ transaction_clear(struct db *db)
 	db->commit_answered = false;
 	db->commit_warned = false;
 	db->rolled_back = false;
+	db->shut_down = false;
 }
 
 static bool
@@ -127,6 +128,12 @@ is_warning(const PGresult *notice)
 	return severity == NULL || strcmp(severity, "WARNING") == 0;
 }
 
+static bool
+is_shutdown(const char *sqlstate)
+{
+	return sqlstate != NULL && strncmp(sqlstate, "57P0", 4) == 0;
+}
+
 void
 transaction_notice(struct db *db, const PGresult *notice)
 {
@@ -136,6 +143,8 @@ transaction_notice(struct db *db, const PGresult *notice)
 	{
 		return;
 	}
+	/* An immediate shutdown says good-bye with a warning. */
+	db->shut_down |= is_shutdown(PQresultErrorField(notice, PG_DIAG_SQLSTATE));
 	/*
 	 * "canceling wait for synchronous replication" is a warning beside a successful COMMIT: the
 	 * standby may not have it, so nothing of it may be acknowledged.
@@ -232,12 +241,6 @@ read_ordinal(const char *context)
 	return ordinal;
 }
 
-static bool
-is_shutdown(const char *sqlstate)
-{
-	return sqlstate != NULL && strncmp(sqlstate, "57P0", 4) == 0;
-}
-
 static void
 describe_error(const struct db *db, struct db_answer *answer)
 {
@@ -251,7 +254,7 @@ describe_error(const struct db *db, struct db_answer *answer)
 	answer->hint = PQresultErrorField(db->error, PG_DIAG_MESSAGE_HINT);
 	answer->context = PQresultErrorField(db->error, PG_DIAG_CONTEXT);
 	answer->ordinal = read_ordinal(answer->context);
-	answer->shut_down = is_shutdown(answer->sqlstate);
+	answer->shut_down |= is_shutdown(answer->sqlstate);
 	answer->waited_for_lock = db->error_step == STEP_LOCK;
 }
 
@@ -276,7 +279,7 @@ judge(const struct db *db)
 static void
 describe(const struct db *db, struct db_answer *answer)
 {
-	*answer = (struct db_answer){0};
+	*answer = (struct db_answer){.shut_down = db->shut_down};
 	if (db->error != NULL)
 	{
 		describe_error(db, answer);

@@ -6,6 +6,7 @@
 #include <stdint.h>
 #include <string.h>
 
+#include "failure.h"
 #include "log.h"
 
 static int32_t
@@ -84,6 +85,12 @@ verdict_of(struct puller *puller, const struct message *message, const PGresult 
 		{
 			++*(uint64_t *) ((char *) &puller->counters + verdicts[i].counter);
 			log_verdict(puller, verdicts[i].level, name, message);
+			if (puller->halted && verdicts[i].counter == offsetof(struct counters, applied))
+			{
+				puller->halted = false;
+				log_event(LOG_INFO, "source_resumed", "source", LOG_TEXT, puller->config->source,
+						  NULL);
+			}
 			return verdicts[i].verdict;
 		}
 	}
@@ -94,44 +101,46 @@ verdict_of(struct puller *puller, const struct message *message, const PGresult 
 	return VERDICT_NONE;
 }
 
-static void
-log_dead(const struct puller *puller, const struct message *message, int attempts)
+static const char *
+hint_of(const char *verdict)
 {
-	log_event(LOG_ERROR, "dead_letter", "source", LOG_TEXT, puller->config->source, "key", LOG_TEXT,
-			  message->key, "message_id", LOG_TEXT, message->message_id, "ordering_key", LOG_TEXT,
-			  message->ordering_key, "attempt", LOG_INT, (int64_t) attempts, "hint", LOG_TEXT,
-			  "it is a row of inbox_failure; see inbox_retry() and inbox_discard()", NULL);
+	if (strcmp(verdict, "dead") == 0)
+	{
+		return "it is a row of inbox_failure; see inbox_retry() and inbox_discard()";
+	}
+	return strcmp(verdict, "halted") == 0
+			   ? "message after message failed: look at the handler; one is tried now and then"
+			   : NULL;
 }
 
 struct verdict_of_failure
-verdict_of_failure(struct puller *puller, const struct message *message, const PGresult *rows)
+verdict_of_failure(struct puller *puller, const struct message *message,
+				   const struct failure *failure, const PGresult *rows)
 {
 	struct verdict_of_failure outcome = {.durable = false, .pause_ms = VERDICT_LATER_PAUSE_MS};
 	const char *name = PQntuples(rows) == 1 ? PQgetvalue(rows, 0, 0) : "";
 	int attempts = PQntuples(rows) == 1 && PQgetlength(rows, 0, 1) == 4 ? read_int(rows, 0, 1) : 0;
+	bool dead = strcmp(name, "dead") == 0;
 
 	if (PQntuples(rows) == 1 && PQgetlength(rows, 0, 2) == 8)
 	{
 		outcome.pause_ms = (int64_t) (read_double(rows, 0, 2) * 1000);
 	}
-	if (strcmp(name, "dead") == 0)
-	{
-		outcome.durable = true;
-		puller->counters.dead++;
-		log_dead(puller, message, attempts);
-	}
-	else if (strcmp(name, "duplicate") == 0)
+	if (strcmp(name, "duplicate") == 0)
 	{
 		outcome.durable = true;
 		puller->counters.duplicate++;
 		log_verdict(puller, LOG_DEBUG, name, message);
+		return outcome;
 	}
-	else
-	{
-		puller->counters.retrying++;
-		log_event(LOG_INFO, "message_retrying", "key", LOG_TEXT, message->key, "message_id",
-				  LOG_TEXT, message->message_id, "verdict", LOG_TEXT, name, "attempt", LOG_INT,
-				  (int64_t) attempts, "retry_in", LOG_SECONDS, outcome.pause_ms, NULL);
-	}
+	outcome.durable = dead;
+	puller->counters.dead += dead;
+	puller->counters.retrying += !dead;
+	failure_log(puller, message, failure, dead ? LOG_ERROR : LOG_WARNING,
+				dead ? "dead_letter" : "message_failed",
+				&(struct failure_outcome){.verdict = name,
+										  .attempt = attempts,
+										  .pause_ms = dead ? -1 : outcome.pause_ms,
+										  .hint = hint_of(name)});
 	return outcome;
 }

@@ -22,11 +22,12 @@ enum verdict verdict_of(struct puller *puller, const struct message *message, co
 struct verdict_of_failure
 {
 	bool durable;	  /* dead or a duplicate: to be acknowledged */
+	bool halted;	  /* the source is: nothing was counted */
 	int64_t pause_ms; /* else: when it is to come again */
 };
 
-/* What inbox_fail() answered. */
+/* What inbox_fail() answered about that failure of the message. */
 struct verdict_of_failure verdict_of_failure(struct puller *puller, const struct message *message,
-											 const PGresult *rows);
+											 const struct failure *failure, const PGresult *rows);
 
 #endif

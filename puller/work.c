@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: PostgreSQL */
 #include "work.h"
 
+#include <arpa/inet.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -16,9 +17,12 @@
 #define PARAMETER_LIMIT ((size_t) 1 << 30)
 /* How long a message rests whose failure could not even be recorded. */
 #define UNRECORDED_PAUSE_MS 60000
+/* A halted source has one message tried this often. */
+#define PROBE_MS 30000
 
 enum
 {
+	OID_INT4 = 23,
 	OID_TEXT = 25
 };
 
@@ -38,12 +42,46 @@ work_take(struct worker *worker, struct message *const *messages, size_t count)
 	}
 }
 
-void
-work_take_defect(struct worker *worker, struct message *message)
+static void
+take_defect(struct worker *worker, struct message *message)
 {
 	message_run(&worker->puller->board, message, worker);
 	worker->failed = message;
 	failure_of_defect(&worker->failure, message);
+}
+
+/*
+ * A message that may have killed its backend: that it is tried is recorded before it runs, so
+ * that it is found even if it takes the puller along.
+ */
+static void
+take_suspect(struct worker *worker, struct message *message)
+{
+	work_take(worker, &message, 1);
+	worker->failed = message;
+	failure_of_suspect(&worker->failure);
+}
+
+void
+work_take_alone(struct worker *worker, struct message *message)
+{
+	if (message->suspect)
+	{
+		take_suspect(worker, message);
+	}
+	else
+	{
+		take_defect(worker, message);
+	}
+}
+
+bool
+work_has_suspect(const struct worker *worker)
+{
+	struct message **messages;
+
+	return worker->batch != NULL && batch_run(worker->batch, &messages) == 1 &&
+		   messages[0]->suspect;
 }
 
 /* ---- sending --------------------------------------------------------------------------- */
@@ -56,6 +94,16 @@ add_text(struct db_statement *statement, const char *text)
 	statement->types[i] = OID_TEXT;
 	statement->values[i] = text;
 	statement->sizes[i] = text != NULL ? (int) strlen(text) : 0;
+}
+
+static void
+add_int(struct db_statement *statement, const uint32_t *wire)
+{
+	int i = statement->count++;
+
+	statement->types[i] = OID_INT4;
+	statement->values[i] = (const char *) wire;
+	statement->sizes[i] = sizeof(*wire);
 }
 
 static void
@@ -94,9 +142,10 @@ send_run(struct worker *worker, struct message *const *messages, size_t count)
 		abort(); /* flow.c bounds a batch far below the limit */
 	}
 	worker->run_count = count;
-	statement.lock = contention_is_exclusive(&worker->puller->contention, clock_ms())
-						 ? DB_LOCK_EXCLUSIVE
-						 : DB_LOCK_SHARED;
+	statement.lock =
+		messages[0]->suspect || contention_is_exclusive(&worker->puller->contention, clock_ms())
+			? DB_LOCK_EXCLUSIVE
+			: DB_LOCK_SHARED;
 	add_bytes(&statement, worker->db.facts.message_array_type, &bytes);
 	add_text(&statement, config->handler);
 	add_text(&statement, config->source);
@@ -112,6 +161,7 @@ static void
 send_failure(struct worker *worker)
 {
 	const struct failure *failure = &worker->failure;
+	uint32_t halt_after = htonl((uint32_t) worker->puller->config->halt_after);
 	struct db_statement statement = {0};
 	struct buffer bytes;
 	char *sql;
@@ -129,8 +179,9 @@ send_failure(struct worker *worker)
 	add_text(&statement, failure->hint);
 	add_text(&statement, failure->context);
 	add_text(&statement, failure->reason);
+	add_int(&statement, &halt_after);
 	sql = memory_format("SELECT verdict, attempts, retry_after"
-						" FROM %s.inbox_fail($1, $2, $3, $4, $5, $6, $7, $8)",
+						" FROM %s.inbox_fail($1, $2, $3, $4, $5, $6, $7, $8, $9)",
 						worker->db.facts.schema);
 	run(worker, WORK_FAIL, &statement, &bytes, sql);
 }
@@ -347,8 +398,9 @@ static void
 blame(struct worker *worker, struct message *message, const struct db_answer *answer)
 {
 	worker->failed = message;
+	/* The connection lived on: it was not this message. */
+	message->suspect = false;
 	failure_of_answer(&worker->failure, answer);
-	failure_log(worker->puller, message, &worker->failure);
 }
 
 /* Alone it is blamed; among others the run is cut so that the next try tells more. */
@@ -484,6 +536,11 @@ run_unknown(struct worker *worker, const struct db_answer *answer)
 			  LOG_TEXT, answer->message, NULL);
 	if (worker->db.state == DB_DOWN)
 	{
+		/* A server that says good-bye is not one that a message has killed. */
+		for (size_t i = 0; i < count; i++)
+		{
+			messages[i]->suspect = !answer->shut_down;
+		}
 		release_all(worker);
 		return;
 	}
@@ -511,13 +568,48 @@ run_answered(struct worker *worker, const struct db_answer *answer)
 	}
 }
 
+/* A bad deploy must not turn a backlog into dead letters: all but a probe rests from now on. */
+static void
+halt(struct worker *worker)
+{
+	struct puller *puller = worker->puller;
+
+	if (!puller->halted)
+	{
+		log_event(LOG_ERROR, "source_halted", "source", LOG_TEXT, puller->config->source,
+				  "sqlstate", LOG_TEXT, worker->failure.sqlstate, "err", LOG_TEXT,
+				  worker->failure.error, "hint", LOG_TEXT,
+				  "messages failed one after another and none was applied: look at the handler; "
+				  "one message is tried every 30 s, and the first that is applied ends this",
+				  NULL);
+	}
+	puller->halted = true;
+	puller->probe_ms = clock_ms() + PROBE_MS;
+	/* The next probe is another message: this one may be bad for reasons of its own. */
+	return_with_company(worker, worker->failed, PROBE_MS);
+	forget_failed(worker);
+	release_all(worker);
+}
+
 static void
 failure_recorded(struct worker *worker, const PGresult *rows)
 {
 	struct message *message = worker->failed;
-	struct verdict_of_failure verdict = verdict_of_failure(worker->puller, message, rows);
+	struct verdict_of_failure verdict =
+		verdict_of_failure(worker->puller, message, &worker->failure, rows);
 
 	backoff_reset(&worker->backoff);
+	if (verdict.halted)
+	{
+		halt(worker);
+		return;
+	}
+	if (worker->batch != NULL && message->suspect && !verdict.durable)
+	{
+		/* It was only noted that it runs now: on with it, in the run that holds it alone. */
+		forget_failed(worker);
+		return;
+	}
 	if (verdict.durable)
 	{
 		if (worker->batch != NULL)
@@ -543,10 +635,14 @@ failure_not_recorded(struct worker *worker, const struct db_answer *answer)
 		pause_for(worker, answer);
 		return;
 	}
+	failure_log(worker->puller, worker->failed, &worker->failure, LOG_WARNING, "message_failed",
+				&(struct failure_outcome){.pause_ms = UNRECORDED_PAUSE_MS});
 	log_event(LOG_ERROR, "failure_not_recorded", "message_id", LOG_TEXT,
 			  worker->failed->message_id, "sqlstate", LOG_TEXT, answer->sqlstate, "err", LOG_TEXT,
 			  answer->message, "hint", LOG_TEXT,
-			  "the message is not acknowledged; check the grants of the puller's role", NULL);
+			  "the message is not acknowledged; as the extension's owner run: SELECT "
+			  "inbox_grant('role', 'puller')",
+			  NULL);
 	return_with_company(worker, worker->failed, UNRECORDED_PAUSE_MS);
 	forget_failed(worker);
 }

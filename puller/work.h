@@ -11,8 +11,14 @@
 /* Takes messages in MESSAGE_READY; they are run from now on. */
 void work_take(struct worker *worker, struct message *const *messages, size_t count);
 
-/* Takes one message with a defect: it goes straight to inbox_fail(). */
-void work_take_defect(struct worker *worker, struct message *message);
+/*
+ * Takes one message that goes to inbox_fail() first: for good with a defect; as a suspect it runs
+ * afterwards, alone and under the exclusive lock.
+ */
+void work_take_alone(struct worker *worker, struct message *message);
+
+/* True when it runs a suspect. */
+bool work_has_suspect(const struct worker *worker);
 
 /* True when the worker has nothing to do. */
 bool work_is_idle(const struct worker *worker);
