@@ -68,11 +68,10 @@ isolation: install-private
 		--temp-instance=$(OUT)/isolation/instance --outputdir=$(OUT)/isolation \
 		--load-extension=inbox $(ISOLATION_TESTS)
 tap-ext: install-private
-	mkdir -p $(OUT)/tap-ext
+	rm -rf $(OUT)/tap-ext && mkdir -p $(OUT)/tap-ext
 	$(TAP) TESTDIR=$(OUT)/tap-ext $(SUITE) tap-ext prove -v test/tap-ext
-E2E_TESTS ?= test/e2e/t
 e2e: install-private puller pubsub
-	mkdir -p $(OUT)/e2e
+	rm -rf $(OUT)/e2e && mkdir -p $(OUT)/e2e
 	$(TAP) TESTDIR=$(OUT)/e2e $(SUITE) e2e prove -v -j2 $(E2E_TESTS)
 guards: install-private
 	$(SUITE) guards test/guards/run

@@ -86,8 +86,8 @@ sub check_forms
     is(seen('takes_text', 'quote_literal(payload)'), "'not {json}\n'", 'a handler of text');
     consume($service, $puller{takes_bytea}, 'takes_bytea', 2, { data => "\0\xff\x80", %attributes },
         { attributes => { idempotency_key => 'two' } });
-    is(seen('takes_bytea', 'key, payload'), "one|00ff80\ntwo|",
-        'a handler of bytea, with the key; a message without data is NULL to it');
+    is(seen('takes_bytea', 'key, payload IS NULL, payload'), "one|f|00ff80\ntwo|f|",
+        'a handler of bytea, with the key; a message without data is empty to it');
     consume($service, $puller{takes_json}, 'takes_json', 1,
         { data => '{"word":  "b", "word": "a"}', %attributes });
     is(seen('takes_json', 'key, payload'), 'one|{"word":  "b", "word": "a"}',
