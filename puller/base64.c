@@ -19,7 +19,7 @@ static const uint8_t
 };
 
 /* The 24 bits of four digits, or -1. */
-static int32_t
+static inline int32_t
 decode_four(const unsigned char *text)
 {
 	uint32_t a = digit[text[0]];

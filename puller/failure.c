@@ -33,7 +33,8 @@ failure_of_suspect(struct failure *failure)
 {
 	failure_free(failure);
 	failure->sqlstate = memory_copy_text("IX006");
-	failure->error = memory_copy_text("the connection to the server was lost while the message ran");
+	failure->error =
+		memory_copy_text("the connection to the server was lost while the message ran");
 	failure->hint = memory_copy_text("if it is lost each time, look for a crash of the backend in "
 									 "the server's log");
 	failure->reason = "handler";

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "answer.h"
 #include "clock.h"
 #include "lane.h"
 #include "log.h"
@@ -49,13 +50,14 @@ watch_cluster(struct puller *puller, const struct db_facts *facts)
 {
 	if (differs(puller->system_id, facts->system_id) || differs(puller->timeline, facts->timeline))
 	{
-		log_event(LOG_ERROR, "database_changed", "system_before", LOG_TEXT, puller->system_id,
-				  "system_now", LOG_TEXT, facts->system_id, "timeline_before", LOG_TEXT,
-				  puller->timeline, "timeline_now", LOG_TEXT, facts->timeline, "hint", LOG_TEXT,
-				  "a failover or a restore: commits acknowledged before may be missing here; unless "
-				  "the new primary was a synchronous standby, seek the subscription back to before "
-				  "the switch, the claims make the replay harmless",
-				  NULL);
+		log_event(
+			LOG_ERROR, "database_changed", "system_before", LOG_TEXT, puller->system_id,
+			"system_now", LOG_TEXT, facts->system_id, "timeline_before", LOG_TEXT, puller->timeline,
+			"timeline_now", LOG_TEXT, facts->timeline, "hint", LOG_TEXT,
+			"a failover or a restore: commits acknowledged before may be missing here; unless "
+			"the new primary was a synchronous standby, seek the subscription back to before "
+			"the switch, the claims make the replay harmless",
+			NULL);
 		drop_unacknowledged(puller);
 	}
 	free(puller->system_id);
@@ -77,7 +79,7 @@ static void
 db_answered(void *context, struct db *db, const struct db_answer *answer)
 {
 	(void) db;
-	work_answered(context, answer);
+	answer_take(context, answer);
 }
 
 static bool
@@ -209,8 +211,8 @@ has_work(const struct worker *worker)
  * batch, for they go another way; as the first it is returned through "alone".
  */
 static size_t
-gather(struct puller *puller, struct worker *worker, struct message **taken,
-	   struct message **alone, int64_t now)
+gather(struct puller *puller, struct worker *worker, struct message **taken, struct message **alone,
+	   int64_t now)
 {
 	size_t limit = puller->halted ? 1 : puller->batch_limit;
 	struct message *message = TAILQ_FIRST(&puller->board.list[MESSAGE_READY]);

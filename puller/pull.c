@@ -166,8 +166,8 @@ static size_t
 free_by_size(const struct puller *puller)
 {
 	double budget = (double) puller->config->batch_bytes * (puller->workers + 1);
-	double used = (double) puller->board.held_bytes +
-				  (double) puller->pull.asked * puller->pull.average_size;
+	double used =
+		(double) puller->board.held_bytes + (double) puller->pull.asked * puller->pull.average_size;
 
 	return used < budget ? (size_t) ((budget - used) / puller->pull.average_size) : 0;
 }
@@ -302,7 +302,8 @@ take_messages(struct puller *puller, const struct pubsub_answer *answer, int ask
 	}
 	if (skipped > 0)
 	{
-		log_event(LOG_WARNING, "messages_without_ack_id", "count", LOG_INT, (int64_t) skipped, NULL);
+		log_event(LOG_WARNING, "messages_without_ack_id", "count", LOG_INT, (int64_t) skipped,
+				  NULL);
 	}
 	backoff_reset(&puller->pull.backoff);
 	puller->pull.waiting_for_person = false;

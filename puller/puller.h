@@ -5,7 +5,9 @@
  *	pull.c      asks for messages while there is credit
  *	decode.c    makes messages of a response
  *	flow.c      hands ready messages to idle connections
- *	work.c      runs them in a transaction and judges its answer
+ *	work.c      runs them in a transaction
+ *	answer.c    says what its answer means for them
+ *	settle.c    sends each on its way
  *	ack.c       acknowledges what is durable          lease.c     gives back what is not
  */
 #ifndef INBOX_PULLER_H

@@ -32,16 +32,17 @@ static char *
 write_first_settings(const struct db *db)
 {
 	long long handler = (long long) db->config->handler_timeout;
-	char *limit = db->facts.server_version >= 170000
-					  ? memory_format(", pg_catalog.set_config('transaction_timeout', '%lld', true)",
-									  5 * handler)
-					  : memory_copy_text("");
-	char *sql = memory_format(
-		"SELECT pg_catalog.set_config('statement_timeout', '%lld', true),"
-		" pg_catalog.set_config('lock_timeout', '%lld', true),"
-		" pg_catalog.set_config('idle_in_transaction_session_timeout', '%lld', true),"
-		" pg_catalog.set_config('client_connection_check_interval', '1000', true)%s",
-		2 * handler, 2 * handler, handler, limit);
+	char *limit =
+		db->facts.server_version >= 170000
+			? memory_format(", pg_catalog.set_config('transaction_timeout', '%lld', true)",
+							5 * handler)
+			: memory_copy_text("");
+	char *sql =
+		memory_format("SELECT pg_catalog.set_config('statement_timeout', '%lld', true),"
+					  " pg_catalog.set_config('lock_timeout', '%lld', true),"
+					  " pg_catalog.set_config('idle_in_transaction_session_timeout', '%lld', true),"
+					  " pg_catalog.set_config('client_connection_check_interval', '1000', true)%s",
+					  2 * handler, 2 * handler, handler, limit);
 
 	free(limit);
 	return sql;
@@ -154,7 +155,8 @@ transaction_notice(struct db *db, const PGresult *notice)
 		db->commit_warned = true;
 	}
 	log_event(LOG_WARNING, "db_warning", "worker", LOG_INT, (int64_t) db->number, "sqlstate",
-			  LOG_TEXT, PQresultErrorField(notice, PG_DIAG_SQLSTATE), "err", LOG_TEXT, message, NULL);
+			  LOG_TEXT, PQresultErrorField(notice, PG_DIAG_SQLSTATE), "err", LOG_TEXT, message,
+			  NULL);
 }
 
 static bool

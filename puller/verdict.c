@@ -74,8 +74,7 @@ verdict_at(const PGresult *rows, size_t place)
 }
 
 enum verdict
-verdict_of(struct puller *puller, const struct message *message, const PGresult *rows,
-		   size_t place)
+verdict_of(struct puller *puller, const struct message *message, const PGresult *rows, size_t place)
 {
 	const char *name = verdict_at(rows, place);
 
@@ -134,10 +133,13 @@ verdict_of_failure(struct puller *puller, const struct message *message,
 		return outcome;
 	}
 	outcome.durable = dead;
+	outcome.halted = strcmp(name, "halted") == 0;
 	puller->counters.dead += dead;
 	puller->counters.retrying += !dead;
 	failure_log(puller, message, failure, dead ? LOG_ERROR : LOG_WARNING,
-				dead ? "dead_letter" : "message_failed",
+				dead			   ? "dead_letter"
+				: message->suspect ? "suspect_tried"
+								   : "message_failed",
 				&(struct failure_outcome){.verdict = name,
 										  .attempt = attempts,
 										  .pause_ms = dead ? -1 : outcome.pause_ms,

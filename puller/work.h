@@ -1,8 +1,5 @@
 /* SPDX-License-Identifier: PostgreSQL */
-/*
- * What a connection does with the messages it has taken, one transaction after the other, and
- * what the answer of each means for them.
- */
+/* What a connection does with the messages it has taken: one transaction after the other. */
 #ifndef INBOX_WORK_H
 #define INBOX_WORK_H
 
@@ -28,9 +25,6 @@ bool work_may_start(const struct worker *worker, int64_t now);
 
 /* Sends the next transaction of what it has taken, if its connection is idle and it may. */
 void work_step(struct worker *worker, int64_t now);
-
-/* The answer to its transaction. */
-void work_answered(struct worker *worker, const struct db_answer *answer);
 
 /* Gives back what has not been sent yet; a transaction under way is left to end. */
 void work_stop(struct worker *worker);

@@ -1,0 +1,366 @@
+/* SPDX-License-Identifier: PostgreSQL */
+#include "answer.h"
+
+#include "clock.h"
+#include "failure.h"
+#include "log.h"
+#include "settle.h"
+#include "sqlstate.h"
+#include "verdict.h"
+#include "work.h"
+
+/* How long a message rests whose failure could not even be recorded. */
+#define UNRECORDED_PAUSE_MS 60000
+/* A halted source has one message tried this often. */
+#define PROBE_MS 30000
+
+static void
+pause_for(struct worker *worker, const struct db_answer *answer)
+{
+	int64_t pause = backoff_next(&worker->backoff);
+
+	worker->not_before = clock_ms() + pause;
+	log_event(LOG_WARNING, "transaction_failed", "worker", LOG_INT, (int64_t) worker->db.number,
+			  "messages", LOG_INT, (int64_t) worker->run_count, "sqlstate", LOG_TEXT,
+			  answer->sqlstate, "err", LOG_TEXT, answer->message, "retry_in", LOG_SECONDS, pause,
+			  NULL);
+}
+
+/* A quiet queue has batches of one, a busy one big commits, a slow handler few at a time. */
+static void
+adapt_batch_limit(struct worker *worker)
+{
+	struct puller *puller = worker->puller;
+	int64_t took = clock_ms() - worker->started_ms;
+	size_t most = (size_t) puller->config->batch_size;
+
+	if (took > puller->config->batch_time && puller->batch_limit > 1)
+	{
+		puller->batch_limit /= 2;
+	}
+	else if (took * 2 < puller->config->batch_time && worker->run_count >= puller->batch_limit)
+	{
+		puller->batch_limit *= 2;
+	}
+	if (puller->batch_limit > most)
+	{
+		puller->batch_limit = most;
+	}
+}
+
+static void
+settle_run(struct worker *worker, const PGresult *rows)
+{
+	struct message **messages;
+	size_t count = batch_run(worker->batch, &messages);
+
+	for (size_t i = 0; i < count; i++)
+	{
+		switch (verdict_of(worker->puller, messages[i], rows, i))
+		{
+			case VERDICT_DURABLE:
+				settle_acknowledge(worker, messages[i]);
+				break;
+			case VERDICT_LATER:
+				lease_return(&worker->puller->lease, messages[i], VERDICT_LATER_PAUSE_MS);
+				break;
+			case VERDICT_NONE:
+				message_forget(&worker->puller->board, messages[i]);
+				break;
+		}
+	}
+	adapt_batch_limit(worker);
+	backoff_reset(&worker->backoff);
+	batch_finish_run(worker->batch);
+}
+
+static void
+blame(struct worker *worker, struct message *message, const struct db_answer *answer)
+{
+	worker->failed = message;
+	/* The connection lived on: it was not this message. */
+	message->suspect = false;
+	failure_of_answer(&worker->failure, answer);
+}
+
+/* Alone it is blamed; among others the run is cut so that the next try tells more. */
+static void
+isolate(struct worker *worker, const struct db_answer *answer)
+{
+	struct message **messages;
+	size_t count = batch_run(worker->batch, &messages);
+
+	if (count == 1)
+	{
+		blame(worker, messages[0], answer);
+	}
+	else if (answer->ordinal >= 1 && (size_t) answer->ordinal <= count)
+	{
+		batch_cut(worker->batch, (size_t) answer->ordinal - 1);
+	}
+	else
+	{
+		batch_halve(worker->batch);
+	}
+}
+
+/* A batch that was too slow is halved; a message that is named again and again runs alone. */
+static void
+shrink(struct worker *worker, const struct db_answer *answer)
+{
+	struct message **messages;
+	size_t count = batch_run(worker->batch, &messages);
+	size_t named = answer->ordinal >= 1 && (size_t) answer->ordinal <= count
+					   ? (size_t) answer->ordinal - 1
+					   : count;
+
+	if (count == 1)
+	{
+		blame(worker, messages[0], answer);
+	}
+	else if (named < count && ++messages[named]->blames >= 3)
+	{
+		batch_cut(worker->batch, named);
+	}
+	else
+	{
+		batch_halve(worker->batch);
+	}
+	if (worker->puller->batch_limit > 1)
+	{
+		worker->puller->batch_limit /= 2;
+	}
+}
+
+/*
+ * Our own call could not be resolved or is not allowed any more: the handler was dropped, or a
+ * grant. No message is at fault; a new greeting finds out what it is, and waits for it.
+ */
+static void
+greet_again(struct worker *worker, const struct db_answer *answer)
+{
+	pause_for(worker, answer);
+	settle_release(worker);
+	db_close(&worker->db, "the handler cannot be called any more");
+}
+
+/*
+ * Tried again alone, and at once: whoever held the rows is done or has been rolled back. When it
+ * was alone already, the rows are held by somebody who does not take our lock.
+ */
+static void
+run_alone(struct worker *worker, const struct db_answer *answer)
+{
+	struct contention *contention = &worker->puller->contention;
+	bool was_alone = worker->db.lock == DB_LOCK_EXCLUSIVE;
+
+	contention_meet(contention, clock_ms());
+	log_event(LOG_INFO, "contention", "worker", LOG_INT, (int64_t) worker->db.number, "messages",
+			  LOG_INT, (int64_t) worker->run_count, "sqlstate", LOG_TEXT, answer->sqlstate, "err",
+			  LOG_TEXT, answer->message, NULL);
+	if (was_alone)
+	{
+		pause_for(worker, answer);
+	}
+}
+
+static void
+run_failed(struct worker *worker, const struct db_answer *answer)
+{
+	if (answer->waited_for_lock)
+	{
+		pause_for(worker, answer);
+		return;
+	}
+	switch (sqlstate_classify(answer->sqlstate))
+	{
+		case SQLSTATE_TRANSIENT:
+			pause_for(worker, answer);
+			break;
+		case SQLSTATE_CONTENTION:
+			run_alone(worker, answer);
+			break;
+		case SQLSTATE_TIMEOUT:
+			shrink(worker, answer);
+			break;
+		case SQLSTATE_DEPLOYMENT:
+			if (answer->ordinal == 0)
+			{
+				greet_again(worker, answer);
+				break;
+			}
+			isolate(worker, answer);
+			break;
+		case SQLSTATE_INTERNAL:
+		case SQLSTATE_MESSAGE:
+			isolate(worker, answer);
+			break;
+	}
+}
+
+/*
+ * Neither acknowledged nor given back nor counted. With the connection lost, what was in it is
+ * tried again while we hold its lease: the claim tells whether it was applied. After a warning
+ * the commit stands here but maybe nowhere else, so its messages are left to come back by
+ * themselves.
+ */
+static void
+run_unknown(struct worker *worker, const struct db_answer *answer)
+{
+	struct message **messages;
+	size_t count = batch_run(worker->batch, &messages);
+
+	worker->puller->counters.unknown++;
+	log_event(LOG_WARNING, "outcome_unknown", "worker", LOG_INT, (int64_t) worker->db.number,
+			  "messages", LOG_INT, (int64_t) count, "sqlstate", LOG_TEXT, answer->sqlstate, "err",
+			  LOG_TEXT, answer->message, NULL);
+	if (worker->db.state == DB_DOWN)
+	{
+		/* A server that says good-bye is not one that a message has killed. */
+		for (size_t i = 0; i < count; i++)
+		{
+			messages[i]->suspect = !answer->shut_down;
+		}
+		settle_release(worker);
+		return;
+	}
+	for (size_t i = 0; i < count; i++)
+	{
+		message_forget(&worker->puller->board, messages[i]);
+	}
+	batch_finish_run(worker->batch);
+}
+
+static void
+run_answered(struct worker *worker, const struct db_answer *answer)
+{
+	switch (answer->outcome)
+	{
+		case DB_COMMITTED:
+			settle_run(worker, answer->rows);
+			break;
+		case DB_FAILED:
+			run_failed(worker, answer);
+			break;
+		case DB_UNKNOWN:
+			run_unknown(worker, answer);
+			break;
+	}
+}
+
+/* A bad deploy must not turn a backlog into dead letters: all but a probe rests from now on. */
+static void
+halt(struct worker *worker)
+{
+	struct puller *puller = worker->puller;
+
+	if (!puller->halted)
+	{
+		log_event(LOG_ERROR, "source_halted", "source", LOG_TEXT, puller->config->source,
+				  "sqlstate", LOG_TEXT, worker->failure.sqlstate, "err", LOG_TEXT,
+				  worker->failure.error, "hint", LOG_TEXT,
+				  "messages failed one after another and none was applied: look at the handler; "
+				  "one message is tried every 30 s, and the first that is applied ends this",
+				  NULL);
+	}
+	puller->halted = true;
+	puller->probe_ms = clock_ms() + PROBE_MS;
+	/* The next probe is another message: this one may be bad for reasons of its own. */
+	settle_return(worker, worker->failed, PROBE_MS);
+	settle_failure(worker);
+	settle_release(worker);
+}
+
+static void
+failure_recorded(struct worker *worker, const PGresult *rows)
+{
+	struct message *message = worker->failed;
+	struct verdict_of_failure verdict =
+		verdict_of_failure(worker->puller, message, &worker->failure, rows);
+
+	backoff_reset(&worker->backoff);
+	if (verdict.halted)
+	{
+		halt(worker);
+		return;
+	}
+	if (worker->batch != NULL && message->suspect && !verdict.durable)
+	{
+		/* It was only noted that it runs now: on with it, in the run that holds it alone. */
+		settle_failure(worker);
+		return;
+	}
+	if (verdict.durable)
+	{
+		if (worker->batch != NULL)
+		{
+			batch_remove(worker->batch, message);
+		}
+		settle_acknowledge(worker, message);
+	}
+	else
+	{
+		settle_return(worker, message, verdict.pause_ms);
+	}
+	settle_failure(worker);
+}
+
+static void
+failure_not_recorded(struct worker *worker, const struct db_answer *answer)
+{
+	enum sqlstate_class class = sqlstate_classify(answer->sqlstate);
+
+	if (class == SQLSTATE_TRANSIENT || class == SQLSTATE_CONTENTION)
+	{
+		pause_for(worker, answer);
+		return;
+	}
+	failure_log(worker->puller, worker->failed, &worker->failure, LOG_WARNING, "message_failed",
+				&(struct failure_outcome){.pause_ms = UNRECORDED_PAUSE_MS});
+	log_event(LOG_ERROR, "failure_not_recorded", "message_id", LOG_TEXT, worker->failed->message_id,
+			  "sqlstate", LOG_TEXT, answer->sqlstate, "err", LOG_TEXT, answer->message, "hint",
+			  LOG_TEXT,
+			  "the message is not acknowledged; as the extension's owner run: SELECT "
+			  "inbox_grant('role', 'puller')",
+			  NULL);
+	settle_return(worker, worker->failed, UNRECORDED_PAUSE_MS);
+	settle_failure(worker);
+}
+
+static void
+failure_answered(struct worker *worker, const struct db_answer *answer)
+{
+	switch (answer->outcome)
+	{
+		case DB_COMMITTED:
+			failure_recorded(worker, answer->rows);
+			break;
+		case DB_FAILED:
+			failure_not_recorded(worker, answer);
+			break;
+		case DB_UNKNOWN:
+			worker->puller->counters.unknown++;
+			settle_release(worker);
+			break;
+	}
+}
+
+void
+answer_take(struct worker *worker, const struct db_answer *answer)
+{
+	enum work work = worker->work;
+
+	worker->work = WORK_NONE;
+	if (work == WORK_FAIL)
+	{
+		failure_answered(worker, answer);
+	}
+	else
+	{
+		run_answered(worker, answer);
+	}
+	if (worker->puller->stopping)
+	{
+		work_stop(worker);
+	}
+}
