@@ -144,6 +144,7 @@ aborts(enum message_state from, enum message_state to)
 		message_hold(&board, message);
 		lead_to(&board, message, from);
 		message_set_state(&board, message, to);
+		message_forget(&board, message);
 		_exit(0);
 	}
 	assert_int_equal(waitpid(child, &status, 0), child);
