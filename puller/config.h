@@ -23,6 +23,7 @@ struct config
 	char *source;		   /* default: the subscription */
 	struct key_rules keys; /* default: attribute:idempotency_key */
 	bool take_over;
+	bool as_dead_letters; /* no handler: every message becomes a dead letter of "source" */
 
 	/* Pub/Sub */
 	char *endpoint;		  /* https://pubsub.googleapis.com; http://$PUBSUB_EMULATOR_HOST */

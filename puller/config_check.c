@@ -102,6 +102,12 @@ check_subscription(const struct config *config, struct fault *fault)
 static bool
 check_handler(const struct config *config, struct fault *fault)
 {
+	if (config->as_dead_letters)
+	{
+		return config->handler == NULL ||
+			   fault_set(fault, memory_copy_text("--as-dead-letters runs no handler"),
+						 memory_copy_text("Leave out --handler, or --as-dead-letters."));
+	}
 	if (config->handler == NULL)
 	{
 		return fault_set(fault, memory_copy_text("no handler is given"),
@@ -121,6 +127,14 @@ settle_source(struct config *config, struct fault *fault)
 {
 	size_t size;
 
+	if (config->source == NULL && config->as_dead_letters)
+	{
+		return fault_set(
+			fault, memory_copy_text("--as-dead-letters needs --source"),
+			memory_copy_text("Name the source that consumes the original subscription: "
+							 "its keys tell which messages were applied after all. By "
+							 "default it is that subscription's full name."));
+	}
 	if (config->source == NULL)
 	{
 		config->source = memory_copy_text(config->subscription);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: PostgreSQL */
 #include "failure.h"
 
+#include <json-c/json.h>
 #include <stdlib.h>
 
 #include "memory.h"
@@ -26,6 +27,31 @@ failure_of_defect(struct failure *failure, const struct message *message)
 	failure_free(failure);
 	failure->error = memory_copy_text(message->defect_detail);
 	failure->reason = message_defect_name(message->defect);
+}
+
+static const char *
+find_attribute(struct json_object *attributes, const char *name)
+{
+	struct json_object *value;
+
+	return json_object_object_get_ex(attributes, name, &value) ? json_object_get_string(value)
+															   : "unknown";
+}
+
+void
+failure_of_native(struct failure *failure, const struct message *message)
+{
+	struct json_object *attributes =
+		json_tokener_parse(message->attributes != NULL ? message->attributes : "{}");
+
+	failure_free(failure);
+	failure->error = memory_format(
+		"dead-lettered by Pub/Sub after %s deliveries of subscription %s in project %s",
+		find_attribute(attributes, "CloudPubSubDeadLetterSourceDeliveryCount"),
+		find_attribute(attributes, "CloudPubSubDeadLetterSourceSubscription"),
+		find_attribute(attributes, "CloudPubSubDeadLetterSourceSubscriptionProject"));
+	failure->reason = "native_dead_letter";
+	json_object_put(attributes);
 }
 
 void

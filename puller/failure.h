@@ -10,6 +10,8 @@ void failure_of_answer(struct failure *failure, const struct db_answer *answer);
 void failure_of_defect(struct failure *failure, const struct message *message);
 /* A connection was lost while the message ran: recorded before it is tried again. */
 void failure_of_suspect(struct failure *failure);
+/* It was dead-lettered by Pub/Sub itself, as its attributes tell. */
+void failure_of_native(struct failure *failure, const struct message *message);
 void failure_free(struct failure *failure);
 
 /* What came of it. */

@@ -228,7 +228,7 @@ gather(struct puller *puller, struct worker *worker, struct message **taken, str
 		{
 			continue;
 		}
-		if (message->defect != DEFECT_NONE || message->suspect)
+		if (message->defect != DEFECT_NONE || message->suspect || puller->config->as_dead_letters)
 		{
 			*alone = count == 0 ? message : NULL;
 			break;

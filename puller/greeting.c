@@ -55,6 +55,17 @@ greeting_start(struct db *db)
 	return PQsendQueryParams(db->connection, find_extension, 0, NULL, NULL, NULL, NULL, 0) == 1;
 }
 
+/* A consumer of dead letters runs no handler, so it does not serve the source. */
+static bool
+ask_version(struct db *db)
+{
+	char *sql = memory_format("SELECT %s.inbox_version(), NULL, NULL", db->facts.schema);
+	bool sent = PQsendQueryParams(db->connection, sql, 0, NULL, NULL, NULL, NULL, 0) == 1;
+
+	free(sql);
+	return sent;
+}
+
 static bool
 ask_to_serve(struct db *db)
 {
@@ -93,7 +104,8 @@ refuse_missing_extension(const struct db *db, const PGresult *result)
 	char *error = memory_format("the extension inbox is not installed in database \"%s\"",
 								PQgetvalue(result, 0, FACT_DATABASE));
 
-	log_refused(db, NULL, error, NULL, "connect to it as its owner and run: CREATE EXTENSION inbox");
+	log_refused(db, NULL, error, NULL,
+				"connect to it as its owner and run: CREATE EXTENSION inbox");
 	free(error);
 	return DB_REFUSED_MISSING;
 }
@@ -215,7 +227,9 @@ next_step(struct db *db)
 	db->step++;
 	if (db->step == 1)
 	{
-		return ask_to_serve(db) ? GREETING_GOES_ON : GREETING_FAILED;
+		bool asked = db->config->as_dead_letters ? ask_version(db) : ask_to_serve(db);
+
+		return asked ? GREETING_GOES_ON : GREETING_FAILED;
 	}
 	return PQenterPipelineMode(db->connection) == 1 ? GREETING_DONE : GREETING_FAILED;
 }

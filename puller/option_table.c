@@ -80,6 +80,16 @@ const struct option_row option_table[] = {
 				"two handlers on one source take each other's messages. Give it for one start.",
 	},
 	{
+		.name = "as-dead-letters",
+		.kind = OPTION_BOOL,
+		.group = OPTION_CONSUMED,
+		.initial = "off",
+		.offset = MEMBER(as_dead_letters),
+		.help = "Consumes the subscription of a native dead-letter topic: runs no handler, and "
+				"keeps each message as a dead letter of --source, where it can be retried or "
+				"discarded. One whose key was applied after all is a duplicate.",
+	},
+	{
 		.name = "endpoint",
 		.kind = OPTION_TEXT,
 		.group = OPTION_PUBSUB,

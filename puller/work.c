@@ -38,11 +38,18 @@ work_take(struct worker *worker, struct message *const *messages, size_t count)
 }
 
 static void
-take_defect(struct worker *worker, struct message *message)
+take_unrunnable(struct worker *worker, struct message *message)
 {
 	message_run(&worker->puller->board, message, worker);
 	worker->failed = message;
-	failure_of_defect(&worker->failure, message);
+	if (message->defect != DEFECT_NONE)
+	{
+		failure_of_defect(&worker->failure, message);
+	}
+	else
+	{
+		failure_of_native(&worker->failure, message);
+	}
 }
 
 /*
@@ -66,7 +73,7 @@ work_take_alone(struct worker *worker, struct message *message)
 	}
 	else
 	{
-		take_defect(worker, message);
+		take_unrunnable(worker, message);
 	}
 }
 

@@ -9,8 +9,8 @@
 void work_take(struct worker *worker, struct message *const *messages, size_t count);
 
 /*
- * Takes one message that goes to inbox_fail() first: for good with a defect; as a suspect it runs
- * afterwards, alone and under the exclusive lock.
+ * Takes one message that goes to inbox_fail() first: for good with a defect or as a native dead
+ * letter; as a suspect it runs afterwards, alone and under the exclusive lock.
  */
 void work_take_alone(struct worker *worker, struct message *message);
 
