@@ -139,13 +139,26 @@ sub create_subscription
         { topic => $self->topic($topic), ackDeadlineSeconds => 10, %fields });
 }
 
+# Messages from the front that may be published together: of one ordering key.
+sub take_some
+{
+    my ($messages) = @_;
+    my $key = $messages->[0]{orderingKey} // '';
+    my $count = 1;
+
+    $count++
+      while $count < 500 && $count < @$messages && ($messages->[$count]{orderingKey} // '') eq $key;
+    return splice(@$messages, 0, $count);
+}
+
 # Each message: { data => bytes, attributes => {…}, orderingKey => … }. Returns the message ids.
 sub publish
 {
     my ($self, $topic, @messages) = @_;
     my @ids;
-    while (my @some = splice(@messages, 0, 500))
+    while (@messages)
     {
+        my @some = take_some(\@messages);
         my @wire = map {
             my %message = %$_;
             $message{data} = encode_base64($message{data}, '') if defined $message{data};
