@@ -85,10 +85,16 @@ go_down(struct db *db, enum db_refusal refusal)
 static void
 log_failure(const struct db *db, const char *event)
 {
-	log_event(LOG_WARNING, event, "worker", LOG_INT, (int64_t) db->number, "err", LOG_TEXT,
-			  PQerrorMessage(db->connection), "hint", LOG_TEXT,
+	/* libpq's text ends with a line break. */
+	const char *text = PQerrorMessage(db->connection);
+	size_t size = strlen(text);
+	char *error = memory_copy(text, size > 0 && text[size - 1] == '\n' ? size - 1 : size);
+
+	log_event(LOG_WARNING, event, "worker", LOG_INT, (int64_t) db->number, "err", LOG_TEXT, error,
+			  "hint", LOG_TEXT,
 			  "it is tried again by itself; check --dbname, the PG* environment and the server",
 			  NULL);
+	free(error);
 }
 
 static void
