@@ -5,11 +5,11 @@
  * A transaction is one pipeline and one round trip, also when it fails:
  *
  *	BEGIN; set_config(…); the lock; set_config(…); the statement;
- *	SET CONSTRAINTS ALL IMMEDIATE; Sync; COMMIT; Sync
+ *	SET CONSTRAINTS ALL IMMEDIATE; set_config(…); Sync; COMMIT; Sync
  *
- * The first Sync arms idle_in_transaction_session_timeout, makes every warning that comes after
- * it one of the COMMIT, and lets COMMIT answer ROLLBACK after an error, so that nothing stays
- * open. Nothing is sent before the second Sync was read. Deferred checks run by SET CONSTRAINTS,
+ * The first Sync arms idle_in_transaction_session_timeout and lets COMMIT answer ROLLBACK after
+ * an error, so that nothing stays open. Warnings are silenced up to the last set_config, so that
+ * every warning is one of the COMMIT. Nothing is sent before the second Sync was read. Deferred checks run by SET CONSTRAINTS,
  * where the statement timeout holds; in COMMIT it would not.
  */
 #ifndef INBOX_DB_H

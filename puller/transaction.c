@@ -26,7 +26,8 @@ enum
  * Settings last for the transaction only: a pooler hands the session to somebody else next. These
  * hold while the advisory lock is waited for, which may take as long as others' handlers do.
  * From PostgreSQL 17 on transaction_timeout bounds even a COMMIT that runs deferred triggers.
- * client_connection_check_interval ends a backend whose puller is gone.
+ * client_connection_check_interval ends a backend whose puller is gone. Warnings of handlers stay
+ * in the server's log: those that do come here must be the COMMIT's.
  */
 static char *
 write_first_settings(const struct db *db)
@@ -41,7 +42,8 @@ write_first_settings(const struct db *db)
 		memory_format("SELECT pg_catalog.set_config('statement_timeout', '%lld', true),"
 					  " pg_catalog.set_config('lock_timeout', '%lld', true),"
 					  " pg_catalog.set_config('idle_in_transaction_session_timeout', '%lld', true),"
-					  " pg_catalog.set_config('client_connection_check_interval', '1000', true)%s",
+					  " pg_catalog.set_config('client_connection_check_interval', '1000', true),"
+					  " pg_catalog.set_config('client_min_messages', 'error', true)%s",
 					  2 * handler, 2 * handler, handler, limit);
 
 	free(limit);
@@ -58,6 +60,13 @@ write_settings(const struct db *db, enum db_lock lock)
 						 " pg_catalog.set_config('lock_timeout', '%lld', true)",
 						 (long long) db->config->handler_timeout, wait);
 }
+
+/*
+ * The last words before COMMIT. libpq hands out a warning as soon as it has read it, maybe before
+ * the result that came first, so the place of a warning among the results proves nothing.
+ */
+static const char hear_warnings[] =
+	"SELECT pg_catalog.set_config('client_min_messages', 'warning', true)";
 
 static char *
 write_lock(const struct db *db, enum db_lock lock)
@@ -96,6 +105,7 @@ transaction_send(struct db *db, const struct db_statement *statement)
 	sent = send_plain(db, "BEGIN ISOLATION LEVEL READ COMMITTED") &&
 		   send_plain(db, first_settings) && send_plain(db, lock) && send_plain(db, settings) &&
 		   send_statement(db, statement) && send_plain(db, "SET CONSTRAINTS ALL IMMEDIATE") &&
+		   send_plain(db, hear_warnings) &&
 		   PQpipelineSync(db->connection) == 1 && send_plain(db, "COMMIT") &&
 		   PQpipelineSync(db->connection) == 1;
 	free(first_settings);
@@ -150,10 +160,7 @@ transaction_notice(struct db *db, const PGresult *notice)
 	 * "canceling wait for synchronous replication" is a warning beside a successful COMMIT: the
 	 * standby may not have it, so nothing of it may be acknowledged.
 	 */
-	if (db->state == DB_BUSY && db->syncs == 1)
-	{
-		db->commit_warned = true;
-	}
+	db->commit_warned |= db->state == DB_BUSY;
 	log_event(LOG_WARNING, "db_warning", "worker", LOG_INT, (int64_t) db->number, "sqlstate",
 			  LOG_TEXT, PQresultErrorField(notice, PG_DIAG_SQLSTATE), "err", LOG_TEXT, message,
 			  NULL);
