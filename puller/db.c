@@ -186,6 +186,9 @@ step_greeting(struct db *db)
 			{
 				log_event(LOG_WARNING, "db_silent", "worker", LOG_INT, (int64_t) db->number, "err",
 						  LOG_TEXT, "the server accepted the connection and then said nothing",
+						  "hint", LOG_TEXT,
+						  "it is tried again by itself; see in pg_stat_activity what the session "
+						  "waits for, such as a lock on a system catalog",
 						  NULL);
 				go_down(db, DB_REFUSED_FOR_NOW);
 			}

@@ -4,7 +4,11 @@ package Inbox::Ledger;
 use strict;
 use warnings;
 use PostgreSQL::Test::Cluster;
+use PostgreSQL::Test::Utils;
+use Inbox::Service;
 use Inbox::Wait;
+
+my $holders = 0;
 
 # Durable as in real life: the test framework's own default switches fsync off.
 sub start
@@ -77,9 +81,30 @@ sub wait_for
     my ($node, $sql, $expected, $seconds) = @_;
     my $got = '';
     eval {
-        wait_until($sql, sub { $got = count($node, $sql); $got eq $expected }, $seconds, 0.15);
+        wait_until($sql, sub { $got = count($node, $sql); $got eq $expected }, $seconds, 0.25);
     } or die $@ . "it gives \"$got\", not \"$expected\"\n";
     return $got;
+}
+
+# A session that has run this in a transaction and keeps it open; ends with release().
+sub hold
+{
+    my ($node, $sql, $database) = @_;
+    my $name = 'holder ' . ++$holders;
+    my $pid = Inbox::Service::spawn("$PostgreSQL::Test::Utils::log_path/holder.log", 'psql', '-XAtq',
+        '-v', 'ON_ERROR_STOP=1', '-d', $node->connstr($database // 'postgres') . " application_name='$name'",
+        '-c', "BEGIN; $sql; SELECT pg_sleep(600)");
+    wait_for($node, "SELECT count(*) FROM pg_stat_activity WHERE application_name = '$name' "
+          . "AND wait_event = 'PgSleep'", 1, 20);
+    return { node => $node, name => $name, pid => $pid };
+}
+
+sub release
+{
+    my ($holder) = @_;
+    $holder->{node}->safe_psql('postgres', "SELECT pg_terminate_backend(pid) FROM pg_stat_activity "
+          . "WHERE application_name = '$holder->{name}'");
+    waitpid($holder->{pid}, 0);
 }
 
 1;
