@@ -23,6 +23,7 @@ clean:
 	$(MAKE) -C src clean
 	$(MAKE) -C puller clean
 	$(MAKE) -C test/pubsub clean
+	$(MAKE) -C bench clean
 	rm -rf build
 
 # ---- a private server, with the extension in it -------------------------------------------
@@ -78,9 +79,11 @@ guards: install-private
 .PHONY: sanitize style
 sanitize:
 	$(SUITE) sanitize $(MAKE) -s -C puller check SAN=address,undefined
+# The analyser sees the puller; the extension is PostgreSQL's macros to it.
 style:
 	$(SUITE) style clang-format --dry-run -Werror $(wildcard $(addsuffix /*.[ch], \
 		src puller puller/test test/pubsub bench))
+	$(SUITE) tidy $(MAKE) -s -C puller tidy
 
 .PHONY: check-here test-here
 check-here: all
@@ -105,3 +108,13 @@ demo:
 .PHONY: demo-here
 demo-here: install-private puller pubsub
 	@demo/run
+
+# ---- benchmarks: QUICK=1 takes less than two minutes and says less --------------------------
+
+.PHONY: bench bench-contention bench-here bench-contention-here
+bench bench-contention:
+	@test/env/packages build demo
+	@test/env/unprivileged $(MAKE) --no-print-directory -s $@-here
+bench-here bench-contention-here: install-private puller pubsub
+	@$(MAKE) -C bench PG_CONFIG=$(SERVER_BIN)/pg_config
+	@bench/$(if $(findstring contention,$@),contention,run)

@@ -174,13 +174,17 @@ read_delivery_attempt(struct draft *draft, const struct draft_member *member)
 	enum draft_reading reading = READING_FINE;
 	struct slice digits = member->value;
 
+	if (member->times == 0)
+	{
+		return;
+	}
 	if (slice_kind(&digits) == '"' || word_is(digits.start, digits.length, "null"))
 	{
 		reading = draft_read(draft, member, '"');
 		digits.start++;
 		digits.length -= 2;
 	}
-	if (member->times == 0 || reading != READING_FINE)
+	if (reading != READING_FINE)
 	{
 		return;
 	}
@@ -242,9 +246,8 @@ read_message(struct draft *draft, const struct draft_member *element)
 	if (element->times != 1 || slice_kind(value) != '{')
 	{
 		draft_lose(draft, element, element->times > 1 ? "occurs twice" : "is not an object");
+		/* Without a field to look in, no rule can give it a key. */
 		draft->message->message_id = make_message_id(&draft->element->slice);
-		draft->fields.attributes_lost = true;
-		draft->fields.data_lost = true;
 		return;
 	}
 	draft_collect(value, member, MEMBERS);

@@ -186,20 +186,49 @@ refusal_of(const char *sqlstate)
 			   : DB_REFUSED_FOR_NOW;
 }
 
+/* The remedy for an error that comes without one. */
+static char *
+find_hint(const struct db *db, const char *sqlstate)
+{
+	static const struct
+	{
+		const char *sqlstate;
+		const char *hint;
+	} hints[] = {
+		{"42883", "create the function, or check --handler: without a schema in front it is looked "
+				  "for in the role's search_path"},
+		{"3F000", "check the schema in --handler"},
+		{"42725", "name one of them with its argument types, as in --handler 'f(jsonb)'"},
+	};
+
+	if (sqlstate != NULL && strcmp(sqlstate, "42501") == 0)
+	{
+		return memory_format("as the extension's owner run: SELECT inbox_grant('%s', 'puller'); the "
+							 "role also needs USAGE on the schema of the extension and of the "
+							 "handler, and EXECUTE on the handler",
+							 PQuser(db->connection));
+	}
+	for (size_t i = 0; sqlstate != NULL && i < sizeof(hints) / sizeof(hints[0]); i++)
+	{
+		if (strcmp(hints[i].sqlstate, sqlstate) == 0)
+		{
+			return memory_copy_text(hints[i].hint);
+		}
+	}
+	return NULL;
+}
+
 static void
 refuse_error(const struct db *db, const PGresult *result, enum db_refusal *refusal)
 {
 	const char *sqlstate = PQresultErrorField(result, PG_DIAG_SQLSTATE);
 	const char *message = PQresultErrorField(result, PG_DIAG_MESSAGE_PRIMARY);
-	const char *hint = PQresultErrorField(result, PG_DIAG_MESSAGE_HINT);
+	const char *given = PQresultErrorField(result, PG_DIAG_MESSAGE_HINT);
+	char *hint = given != NULL ? memory_copy_text(given) : find_hint(db, sqlstate);
 
-	if (hint == NULL && sqlstate != NULL && strcmp(sqlstate, "42501") == 0)
-	{
-		hint = "as the extension's owner run: SELECT inbox_grant('role', 'puller'), and GRANT "
-			   "EXECUTE ON FUNCTION of the handler TO the role; see also the schema's USAGE";
-	}
 	log_refused(db, sqlstate, message != NULL ? message : PQresultErrorMessage(result),
 				PQresultErrorField(result, PG_DIAG_MESSAGE_DETAIL), hint);
+	free(hint);
 	*refusal = refusal_of(sqlstate);
 }
 

@@ -183,7 +183,7 @@ http_free(struct http *http)
 		struct http_request *request = LIST_FIRST(&http->running);
 
 		request->dropped(request->context);
-		free_request(http, request);
+		free_request(http, request); /* NOLINT: it is off the list then */
 	}
 	curl_multi_cleanup(http->multi);
 	curl_global_cleanup();

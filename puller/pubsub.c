@@ -11,7 +11,7 @@
 #define PULL_TIMEOUT_MS 120000
 /* Short, because an acknowledgement can be sent again while the lease still runs. */
 #define CALL_TIMEOUT_MS 10000
-#define ANSWER_LIMIT (1024 * 1024)
+#define ANSWER_LIMIT ((size_t) 1024 * 1024)
 #define ERROR_SIZE 512
 
 struct call
@@ -28,34 +28,24 @@ struct call
 
 static void send_call(struct call *call);
 
-/* Ids may hold "%" and "+": every byte outside of RFC 3986's unreserved set is encoded. */
+/* Ids may hold "%" and "+"; the slashes between them stay. */
 static char *
 encode_path(const char *name)
 {
-	static const char hex[] = "0123456789ABCDEF";
-	char *encoded = memory_new(strlen(name) * 3 + 1);
-	char *out = encoded;
+	char *encoded = curl_easy_escape(NULL, name, 0);
+	char *path = memory_copy_text(encoded);
+	char *out = path;
 
-	for (; *name != '\0'; name++)
+	for (const char *in = encoded; *in != '\0'; in++)
 	{
-		unsigned char byte = (unsigned char) *name;
+		bool slash = strncmp(in, "%2F", 3) == 0;
 
-		if ((byte | 0x20) >= 'a' && (byte | 0x20) <= 'z')
-		{
-			*out++ = *name;
-		}
-		else if ((byte >= '0' && byte <= '9') || strchr("-._~/", byte) != NULL)
-		{
-			*out++ = *name;
-		}
-		else
-		{
-			*out++ = '%';
-			*out++ = hex[byte >> 4];
-			*out++ = hex[byte & 15];
-		}
+		*out++ = slash ? '/' : *in;
+		in += slash ? 2 : 0;
 	}
-	return encoded;
+	*out = '\0';
+	curl_free(encoded);
+	return path;
 }
 
 void

@@ -17,7 +17,7 @@
 
 /* The service refuses requests of more than 512 KiB; ids are counted with room to spare. */
 #define PUBSUB_MAX_IDS 1000
-#define PUBSUB_MAX_ID_BYTES (400 * 1024)
+#define PUBSUB_MAX_ID_BYTES ((size_t) 400 * 1024)
 /* A pull for more is answered with no more. */
 #define PUBSUB_MAX_PULL 1000
 

@@ -30,18 +30,26 @@ struct decoded
 	struct decode_error error;
 };
 
-/* Decodes from memory of exactly that size, so that a sanitizer sees a byte read behind it. */
+/*
+ * Decodes from memory of exactly that size, so that a sanitizer sees a byte read behind it.
+ * "rule_texts" are separated by spaces.
+ */
 static inline struct decoded
-decode(const char *body, size_t size, const char *rule)
+decode(const char *body, size_t size, const char *rule_texts)
 {
 	struct decoded decoded;
 	struct message_list list = TAILQ_HEAD_INITIALIZER(list);
 	struct key_rules rules = {.count = 0};
 	char *exact = malloc(size > 0 ? size : 1);
+	char *texts = memory_copy_text(rule_texts);
 
 	assert_non_null(exact);
 	memcpy(exact, body, size);
-	assert_null(key_rules_add(&rules, rule));
+	for (char *text = strtok(texts, " "); text != NULL; text = strtok(NULL, " "))
+	{
+		assert_null(key_rules_add(&rules, text));
+	}
+	free(texts);
 	decoded.count =
 		decode_pull_response(exact, size, &rules, &list, &decoded.skipped, &decoded.error);
 	decoded.first = TAILQ_FIRST(&list);

@@ -234,12 +234,54 @@ test_made_up_message_id_is_no_key(void **state)
 	free_decoded(&decoded);
 }
 
+/*
+ * A field that cannot be read may hold the message's key. The rules behind it must not give it
+ * another one: that would make a later message with this other key a duplicate.
+ */
+static void
+test_lost_field_ends_the_search_for_the_key(void **state)
+{
+	static const struct
+	{
+		const char *rules;
+		const char *members;
+		const char *key;
+	} cases[] = {
+		{"json:/id message-id", "\"data\":\"eyJpZCI6MX0\"", NULL},
+		{"json:/id message-id", "\"data\":\"eyJpZCI6MX0=\",\"data\":\"eyJpZCI6MX0=\"", NULL},
+		{"json:/id message-id", "\"data\":[]", NULL},
+		{"json:/id message-id", "\"data\":\"eyJpZCI6MX0=\",\"x\":NaN", "1"},
+		{"json:/id message-id", "\"data\":null,\"x\":NaN", "mid:2"},
+		{"attribute:k message-id", "\"attributes\":[]", NULL},
+		{"attribute:k message-id", "\"attributes\":{},\"attributes\":{}", NULL},
+		{"attribute:k message-id", "\"attributes\":{\"k\":\"\\u0000\"}", NULL},
+		{"attribute:k message-id", "\"attributes\":{\"x\":\"\\u0000\"}", "mid:2"},
+		{"attribute:k message-id", "\"attributes\":null,\"x\":NaN", "mid:2"},
+	};
+
+	(void) state;
+	for (size_t i = 0; i < COUNT(cases); i++)
+	{
+		char *body = memory_format("{\"receivedMessages\":[{\"ackId\":\"a\",\"message\":{"
+								   "\"messageId\":\"2\",%s}}]}",
+								   cases[i].members);
+		struct decoded decoded = decode(body, strlen(body), cases[i].rules);
+
+		assert_int_equal(decoded.count, 1);
+		assert_int_not_equal(decoded.first->defect, DEFECT_NONE);
+		expect_text(decoded.first->key, cases[i].key);
+		free(body);
+		free_decoded(&decoded);
+	}
+}
+
 int
 main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_defects),
 		cmocka_unit_test(test_sound_fields_beside_a_defect),
+		cmocka_unit_test(test_lost_field_ends_the_search_for_the_key),
 		cmocka_unit_test(test_element_without_a_message),
 		cmocka_unit_test(test_made_up_message_id),
 		cmocka_unit_test(test_made_up_message_id_is_no_key),

@@ -458,6 +458,21 @@ test_depth_is_bounded(void **state)
 	}
 }
 
+/* What bounds the depth must not bound the length. */
+static void
+test_many_siblings_are_not_deep(void **state)
+{
+	struct buffer text;
+
+	(void) state;
+	buffer_init(&text, 1 << 20);
+	append_times(&text, "[", 1);
+	append_times(&text, "[{}],", SCAN_DEPTH_MAX * 2);
+	append_times(&text, "[]]", 1);
+	assert_true(is_document(text.bytes, text.size));
+	buffer_free(&text);
+}
+
 static void
 test_hostile_sizes_are_borne(void **state)
 {
@@ -550,6 +565,7 @@ main(void)
 		cmocka_unit_test(test_responses_without_messages),
 		cmocka_unit_test(test_garbage_responses),
 		cmocka_unit_test(test_depth_is_bounded),
+		cmocka_unit_test(test_many_siblings_are_not_deep),
 		cmocka_unit_test(test_hostile_sizes_are_borne),
 		cmocka_unit_test(test_many_names),
 		cmocka_unit_test(test_cut_short_is_garbage_or_empty),
