@@ -203,10 +203,11 @@ find_hint(const struct db *db, const char *sqlstate)
 
 	if (sqlstate != NULL && strcmp(sqlstate, "42501") == 0)
 	{
-		return memory_format("as the extension's owner run: SELECT inbox_grant('%s', 'puller'); the "
-							 "role also needs USAGE on the schema of the extension and of the "
-							 "handler, and EXECUTE on the handler",
-							 PQuser(db->connection));
+		return memory_format(
+			"as the extension's owner run: SELECT inbox_grant('%s', 'puller'); the "
+			"role also needs USAGE on the schema of the extension and of the "
+			"handler, and EXECUTE on the handler",
+			PQuser(db->connection));
 	}
 	for (size_t i = 0; sqlstate != NULL && i < sizeof(hints) / sizeof(hints[0]); i++)
 	{
