@@ -76,13 +76,14 @@ e2e: install-private puller pubsub
 	$(TAP) TESTDIR=$(OUT)/e2e $(SUITE) e2e prove -v -j2 $(E2E_TESTS)
 guards: install-private
 	$(SUITE) guards test/guards/run
-.PHONY: sanitize style
+.PHONY: sanitize style tidy
 sanitize:
 	$(SUITE) sanitize $(MAKE) -s -C puller check SAN=address,undefined
-# The analyser sees the puller; the extension is PostgreSQL's macros to it.
 style:
 	$(SUITE) style clang-format --dry-run -Werror $(wildcard $(addsuffix /*.[ch], \
 		src puller puller/test test/pubsub bench))
+# The analyser sees the puller; the extension is PostgreSQL's macros to it.
+tidy:
 	$(SUITE) tidy $(MAKE) -s -C puller tidy
 
 .PHONY: check-here test-here

@@ -1,0 +1,23 @@
+# SPDX-License-Identifier: PostgreSQL
+package Bench::Number;
+use strict;
+use warnings;
+use Exporter 'import';
+our @EXPORT_OK = qw(median grouped);
+
+sub median
+{
+    my @sorted = sort { $a <=> $b } @_;
+    my $middle = int(@sorted / 2);
+    return @sorted % 2 ? $sorted[$middle] : ($sorted[ $middle - 1 ] + $sorted[$middle]) / 2;
+}
+
+# 12345.6 as 12,346.
+sub grouped
+{
+    my $digits = reverse sprintf('%.0f', $_[0]);
+    $digits =~ s/(\d{3})(?=\d)/$1,/g;
+    return scalar reverse $digits;
+}
+
+1;
