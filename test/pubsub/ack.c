@@ -3,11 +3,11 @@
 #include <string.h>
 
 #include "api.h"
+#include "body.h"
 #include "delivery.h"
 #include "entry.h"
 #include "fault.h"
 #include "history.h"
-#include "json.h"
 #include "lookup.h"
 #include "message.h"
 #include "problem.h"
@@ -165,7 +165,7 @@ handle(struct request *request, struct json_object *object, int64_t seconds)
 	struct json_object *ids = NULL;
 	struct problem problem = {0};
 
-	if (!json_take_array(object, "ackIds", &ids, &problem) || !check_ids(&work, ids, &problem))
+	if (!body_take_array(object, "ackIds", &ids, &problem) || !check_ids(&work, ids, &problem))
 	{
 		request_reply_problem(request, &problem);
 		return;
@@ -184,7 +184,7 @@ subscription_acknowledge(struct request *request)
 
 	if (object == NULL)
 		return;
-	if (json_known(object, names, &problem))
+	if (body_known(object, names, &problem))
 		handle(request, object, -1);
 	else
 		request_reply_problem(request, &problem);
@@ -201,8 +201,8 @@ subscription_modify_deadline(struct request *request)
 
 	if (object == NULL)
 		return;
-	if (!json_known(object, names, &problem) ||
-		!json_take_int(object, "ackDeadlineSeconds", &seconds, &problem))
+	if (!body_known(object, names, &problem) ||
+		!body_take_int(object, "ackDeadlineSeconds", &seconds, &problem))
 		request_reply_problem(request, &problem);
 	else if (seconds < 0 || seconds > 600)
 	{

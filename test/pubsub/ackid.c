@@ -11,9 +11,9 @@
 _Static_assert(BYTES <= WORDS * 8, "the words have to fill the ack id");
 
 /*
- * The first word is drawn from the lease; it and the secret give a key stream that hides the three
- * numbers and, as it is, fills the rest. So an id tells nothing, differs in every character from
- * the next one, and one changed character shows.
+ * The first word is drawn from the three numbers; it and the secret give a key stream that hides
+ * them and, as it is, fills the rest. So an id tells nothing, looks nothing like the next one, and
+ * one changed character shows.
  */
 static void
 make_words(uint64_t secret, uint64_t first, const struct ackid *id, uint64_t words[WORDS])
@@ -31,10 +31,13 @@ make_words(uint64_t secret, uint64_t first, const struct ackid *id, uint64_t wor
 void
 ackid_format(uint64_t secret, const struct ackid *id, char *out)
 {
-	struct random draw = {id->lease ^ secret};
+	struct random draw = {secret};
 	uint64_t words[WORDS];
 	uint8_t bytes[BYTES];
 
+	draw.state ^= id->subscription;
+	draw.state = random_next(&draw) ^ id->position;
+	draw.state = random_next(&draw) ^ id->lease;
 	make_words(secret, random_next(&draw), id, words);
 	memcpy(bytes, words, BYTES);
 	base64_encode_url(bytes, BYTES, out);

@@ -6,10 +6,10 @@
 #include <json-c/json.h>
 #include <json-c/linkhash.h>
 
+#include "body.h"
 #include "control.h"
 #include "fault.h"
 #include "history.h"
-#include "json.h"
 #include "lookup.h"
 #include "problem.h"
 #include "request.h"
@@ -108,14 +108,14 @@ add_faults(struct request *request)
 
 	if (object == NULL)
 		return;
-	if (!json_known(object, names, &problem) || !json_take_int(object, "seed", &seed, &problem) ||
-		!json_take_array(object, "rules", &rules, &problem))
+	if (!body_known(object, names, &problem) || !body_take_int(object, "seed", &seed, &problem) ||
+		!body_take_array(object, "rules", &rules, &problem))
 		request_reply_problem(request, &problem);
 	else
 	{
-		if (json_member(object, "seed") != NULL)
+		if (body_member(object, "seed") != NULL)
 			faults_seed(faults, (uint64_t) seed);
-		rate = json_member(object, "rate");
+		rate = body_member(object, "rate");
 		if (rate != NULL)
 			faults_add_all_kinds(faults, json_object_get_double(rate));
 		if (rules != NULL && !faults_add(faults, rules, &problem))

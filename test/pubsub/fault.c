@@ -3,10 +3,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "body.h"
 #include "delivery.h"
 #include "entry.h"
 #include "history.h"
-#include "json.h"
 #include "memory.h"
 #include "problem.h"
 #include "request.h"

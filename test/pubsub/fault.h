@@ -12,7 +12,7 @@ struct problem;
 struct request;
 struct service;
 
-/* Events of one kind are counted per rule: "the third pull" is the third since the rule was made. */
+/* Events are counted per rule: "the third pull" is the third since the rule was made. */
 enum fault_event
 {
 	EVENT_CONNECT,

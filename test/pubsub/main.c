@@ -8,10 +8,10 @@
 #include <sys/signalfd.h>
 #include <unistd.h>
 
+#include "body.h"
 #include "buf.h"
 #include "fault.h"
 #include "history.h"
-#include "json.h"
 #include "lookup.h"
 #include "memory.h"
 #include "options.h"

@@ -4,8 +4,8 @@
 #include <string.h>
 
 #include "base64.h"
+#include "body.h"
 #include "buf.h"
-#include "json.h"
 #include "memory.h"
 #include "message.h"
 #include "moment.h"
@@ -52,7 +52,7 @@ read_attributes(struct json_object *object, struct message_parts *parts, struct 
 {
 	int count;
 
-	if (!json_take_object(object, "attributes", &parts->attributes, problem))
+	if (!body_take_object(object, "attributes", &parts->attributes, problem))
 		return false;
 	if (parts->attributes == NULL)
 		return true;
@@ -78,7 +78,7 @@ static bool
 read_data(struct json_object *object, struct message_parts *parts, char **owned,
 		  struct problem *problem)
 {
-	struct json_object *data = json_member(object, "data");
+	struct json_object *data = body_member(object, "data");
 	size_t bytes;
 
 	if (data == NULL)
@@ -99,7 +99,7 @@ read_ordering_key(struct json_object *object, struct message_parts *parts, struc
 {
 	size_t len;
 
-	if (!json_take_string(object, "orderingKey", &parts->ordering_key, problem))
+	if (!body_take_string(object, "orderingKey", &parts->ordering_key, problem))
 		return false;
 	if (parts->ordering_key == NULL)
 		return true;
@@ -127,7 +127,7 @@ message_read(struct json_object *object, struct message_parts *parts, char **own
 		return problem_set(problem, STATUS_INVALID_ARGUMENT,
 						   "Invalid value at 'messages' (an object): %.200s",
 						   json_object_to_json_string(object));
-	if (!json_known(object, names, problem) || !read_data(object, parts, owned, problem) ||
+	if (!body_known(object, names, problem) || !read_data(object, parts, owned, problem) ||
 		!read_attributes(object, parts, problem) || !read_ordering_key(object, parts, problem))
 		return false;
 	if (parts->data_len == 0 && parts->attributes == NULL)

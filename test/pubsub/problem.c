@@ -5,8 +5,8 @@
 
 #include <json-c/json.h>
 
+#include "body.h"
 #include "buf.h"
-#include "json.h"
 #include "problem.h"
 
 static const struct
@@ -99,6 +99,6 @@ problem_render(struct problem *problem, struct buf *out)
 		json_object_object_add(error, "details", problem->details);
 	problem->details = NULL;
 	json_object_object_add(document, "error", error);
-	json_render(document, out);
+	body_render(document, out);
 	json_object_put(document);
 }

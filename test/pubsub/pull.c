@@ -3,10 +3,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "body.h"
 #include "delivery.h"
 #include "entry.h"
 #include "fault.h"
-#include "json.h"
 #include "memory.h"
 #include "message.h"
 #include "problem.h"
@@ -176,9 +176,9 @@ read_body(struct request *request, struct json_object *object, bool *immediately
 {
 	static const char *const names[] = {"maxMessages", "returnImmediately", "subscription", NULL};
 
-	if (!json_known(object, names, problem) ||
-		!json_take_int(object, "maxMessages", &request->max_messages, problem) ||
-		!json_take_bool(object, "returnImmediately", immediately, problem))
+	if (!body_known(object, names, problem) ||
+		!body_take_int(object, "maxMessages", &request->max_messages, problem) ||
+		!body_take_bool(object, "returnImmediately", immediately, problem))
 		return false;
 	if (request->max_messages > 0)
 		return true;

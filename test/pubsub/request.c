@@ -2,7 +2,7 @@
 #include <microhttpd.h>
 #include <string.h>
 
-#include "json.h"
+#include "body.h"
 #include "problem.h"
 #include "request.h"
 #include "server.h"
@@ -17,7 +17,7 @@ struct json_object *
 request_object(struct request *request)
 {
 	struct problem problem = {0};
-	struct json_object *object = json_parse(request->body.data, request->body.len, &problem);
+	struct json_object *object = body_parse(request->body.data, request->body.len, &problem);
 
 	if (object == NULL)
 		request_reply_problem(request, &problem);
@@ -63,7 +63,7 @@ request_reply(struct request *request, struct json_object *document)
 {
 	if (document != NULL)
 	{
-		json_render(document, &request->answer);
+		body_render(document, &request->answer);
 		json_object_put(document);
 	}
 	finish_json(request, 200);

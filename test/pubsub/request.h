@@ -13,6 +13,7 @@
 struct json_object;
 struct MHD_Connection;
 struct problem;
+struct server;
 struct service;
 
 /* What a request is for, as the faults count it. */
@@ -51,6 +52,7 @@ struct effects
  */
 struct request
 {
+	struct server *server;
 	struct service *service;
 	struct MHD_Connection *connection;
 	const char *method;

@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "json.h"
+#include "body.h"
 #include "memory.h"
 #include "name.h"
 #include "problem.h"
@@ -93,7 +93,7 @@ parse_action(struct rule *rule, struct json_object *object, const char *name,
 		if ((rule->events & ~actions[action].events) != 0)
 			return problem_set(problem, STATUS_INVALID_ARGUMENT,
 							   "Fault rule: \"%s\" cannot be done on this event.", name);
-		if (actions[action].needs != NULL && json_member(object, actions[action].needs) == NULL)
+		if (actions[action].needs != NULL && body_member(object, actions[action].needs) == NULL)
 			return problem_set(problem, STATUS_INVALID_ARGUMENT, "Fault rule: \"%s\" needs \"%s\".",
 							   name, actions[action].needs);
 		return true;
@@ -105,7 +105,7 @@ parse_action(struct rule *rule, struct json_object *object, const char *name,
 static bool
 parse_nth(struct rule *rule, struct json_object *object, struct problem *problem)
 {
-	struct json_object *nth = json_member(object, "nth");
+	struct json_object *nth = body_member(object, "nth");
 	size_t count = 1;
 
 	if (nth == NULL)
@@ -133,16 +133,16 @@ parse_nth(struct rule *rule, struct json_object *object, struct problem *problem
 static bool
 parse_when(struct rule *rule, struct json_object *object, struct problem *problem)
 {
-	struct json_object *probability = json_member(object, "probability");
+	struct json_object *probability = body_member(object, "probability");
 	const char *when = "before";
 	int64_t every = 0;
 	int64_t after = 0;
 	int64_t times = 0;
 
-	if (!parse_nth(rule, object, problem) || !json_take_int(object, "every", &every, problem) ||
-		!json_take_int(object, "after", &after, problem) ||
-		!json_take_int(object, "times", &times, problem) ||
-		!json_take_string(object, "when", &when, problem))
+	if (!parse_nth(rule, object, problem) || !body_take_int(object, "every", &every, problem) ||
+		!body_take_int(object, "after", &after, problem) ||
+		!body_take_int(object, "times", &times, problem) ||
+		!body_take_string(object, "when", &when, problem))
 		return false;
 	rule->every = (uint64_t) every;
 	rule->after = (uint64_t) after;
@@ -161,7 +161,7 @@ parse_when(struct rule *rule, struct json_object *object, struct problem *proble
 static char *
 copy_member(struct json_object *object, const char *name)
 {
-	struct json_object *value = json_member(object, name);
+	struct json_object *value = body_member(object, name);
 
 	return value == NULL ? NULL : memory_copy(json_object_get_string(value));
 }
@@ -173,9 +173,9 @@ parse_what(struct rule *rule, struct json_object *object, struct problem *proble
 	int64_t bytes = 0;
 	int64_t delay = 0;
 
-	if (!json_take_int(object, "code", &code, problem) ||
-		!json_take_int(object, "bytes", &bytes, problem) ||
-		!json_take_int(object, "ms", &delay, problem))
+	if (!body_take_int(object, "code", &code, problem) ||
+		!body_take_int(object, "bytes", &bytes, problem) ||
+		!body_take_int(object, "ms", &delay, problem))
 		return false;
 	if (rule->action == ACTION_STATUS && (code < 300 || code > 599))
 		return problem_set(problem, STATUS_INVALID_ARGUMENT,
@@ -207,8 +207,8 @@ rule_parse(struct json_object *object, size_t number, uint64_t seed, struct prob
 	rule->random = random_stream(seed, stream);
 	if ((json_object_is_type(object, json_type_object) ||
 		 problem_set(problem, STATUS_INVALID_ARGUMENT, "A fault rule has to be an object.")) &&
-		json_known(object, names, problem) && json_take_string(object, "on", &event, problem) &&
-		json_take_string(object, "do", &action, problem) && parse_event(rule, event, problem) &&
+		body_known(object, names, problem) && body_take_string(object, "on", &event, problem) &&
+		body_take_string(object, "do", &action, problem) && parse_event(rule, event, problem) &&
 		parse_action(rule, object, action, problem) && parse_when(rule, object, problem) &&
 		parse_what(rule, object, problem))
 	{

@@ -26,6 +26,7 @@ struct server
 	struct service *service;
 	struct MHD_Daemon *daemon;
 	struct link held; /* suspended requests */
+	bool resumed;	  /* one was resumed, which nothing that is polled shows */
 };
 
 static struct request *
@@ -34,6 +35,7 @@ request_new(struct server *server, struct MHD_Connection *connection, const char
 {
 	struct request *request = memory_get(sizeof(*request));
 
+	request->server = server;
 	request->service = server->service;
 	request->connection = connection;
 	request->path = memory_copy(path);
@@ -149,6 +151,7 @@ resume(struct request *request)
 {
 	link_remove(&request->held);
 	request->suspended = false;
+	request->server->resumed = true;
 	MHD_resume_connection(request->connection);
 }
 
@@ -279,8 +282,7 @@ start_daemon(struct server *server, const struct server_options *options,
 		flags, 0, accept_connection, server, handle, server, MHD_OPTION_SOCK_ADDR,
 		(struct sockaddr *) address, MHD_OPTION_NOTIFY_COMPLETED, request_done, NULL,
 		MHD_OPTION_CONNECTION_MEMORY_LIMIT, CONNECTION_MEMORY, MHD_OPTION_CONNECTION_LIMIT,
-		MAX_CONNECTIONS, MHD_OPTION_LISTENING_ADDRESS_REUSE, 1u, MHD_OPTION_ARRAY, tls,
-		MHD_OPTION_END);
+		MAX_CONNECTIONS, MHD_OPTION_ARRAY, tls, MHD_OPTION_END);
 }
 
 struct server *
@@ -325,6 +327,8 @@ server_timeout(const struct server *server)
 {
 	MHD_UNSIGNED_LONG_LONG milliseconds;
 
+	if (server->resumed)
+		return 0;
 	if (MHD_get_timeout(server->daemon, &milliseconds) == MHD_NO)
 		return -1;
 	return milliseconds > 60000 ? 60000 : (int) milliseconds;
@@ -333,6 +337,7 @@ server_timeout(const struct server *server)
 void
 server_run(struct server *server)
 {
+	server->resumed = false;
 	MHD_run(server->daemon);
 }
 

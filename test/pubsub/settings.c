@@ -3,8 +3,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "body.h"
 #include "filter.h"
-#include "json.h"
 #include "memory.h"
 #include "name.h"
 #include "problem.h"
@@ -21,7 +21,7 @@ read_topic(struct settings *settings, struct json_object *object, struct problem
 {
 	const char *topic = "";
 
-	if (!json_take_string(object, "topic", &topic, problem) ||
+	if (!body_take_string(object, "topic", &topic, problem) ||
 		!name_check(topic, KIND_TOPIC, problem))
 		return false;
 	free(settings->topic);
@@ -34,7 +34,7 @@ read_ack_deadline(struct settings *settings, struct json_object *object, struct 
 {
 	int64_t seconds = 0;
 
-	if (!json_take_int(object, "ackDeadlineSeconds", &seconds, problem))
+	if (!body_take_int(object, "ackDeadlineSeconds", &seconds, problem))
 		return false;
 	if (seconds != 0 && (seconds < 10 || seconds > 600))
 		return problem_set(problem, STATUS_INVALID_ARGUMENT,
@@ -49,7 +49,7 @@ static bool
 read_retain_acked(struct settings *settings, struct json_object *object, struct problem *problem)
 {
 	settings->retain_acked = false;
-	return json_take_bool(object, "retainAckedMessages", &settings->retain_acked, problem);
+	return body_take_bool(object, "retainAckedMessages", &settings->retain_acked, problem);
 }
 
 static bool
@@ -57,7 +57,7 @@ read_retention(struct settings *settings, struct json_object *object, struct pro
 {
 	int64_t retention = 7 * DAY;
 
-	if (!json_take_duration(object, "messageRetentionDuration", &retention, problem))
+	if (!body_take_duration(object, "messageRetentionDuration", &retention, problem))
 		return false;
 	if (retention < 10 * MINUTE || retention > 31 * DAY)
 		return problem_set(problem, STATUS_INVALID_ARGUMENT,
@@ -73,7 +73,7 @@ settings_take_labels(struct json_object *object, struct json_object **labels,
 {
 	struct json_object *found = NULL;
 
-	if (!json_take_object(object, "labels", &found, problem))
+	if (!body_take_object(object, "labels", &found, problem))
 		return false;
 	if (found != NULL)
 	{
@@ -100,7 +100,7 @@ read_labels(struct settings *settings, struct json_object *object, struct proble
 static bool
 read_ordering(struct settings *settings, struct json_object *object, struct problem *problem)
 {
-	return json_take_bool(object, "enableMessageOrdering", &settings->ordering, problem);
+	return body_take_bool(object, "enableMessageOrdering", &settings->ordering, problem);
 }
 
 static bool
@@ -109,8 +109,8 @@ read_expiration(struct settings *settings, struct json_object *object, struct pr
 	struct json_object *policy = NULL;
 	int64_t ttl = 0;
 
-	if (!json_take_object(object, "expirationPolicy", &policy, problem) ||
-		(policy != NULL && !json_take_duration(policy, "ttl", &ttl, problem)))
+	if (!body_take_object(object, "expirationPolicy", &policy, problem) ||
+		(policy != NULL && !body_take_duration(policy, "ttl", &ttl, problem)))
 		return false;
 	if (ttl != 0 && ttl < DAY)
 		return problem_set(
@@ -127,7 +127,7 @@ read_filter(struct settings *settings, struct json_object *object, struct proble
 	const char *text = "";
 	struct filter *filter;
 
-	if (!json_take_string(object, "filter", &text, problem))
+	if (!body_take_string(object, "filter", &text, problem))
 		return false;
 	free(settings->filter);
 	settings->filter = NULL;
@@ -148,15 +148,15 @@ read_dead_letter(struct settings *settings, struct json_object *object, struct p
 	const char *topic = "";
 	int64_t attempts = 0;
 
-	if (!json_take_object(object, "deadLetterPolicy", &policy, problem))
+	if (!body_take_object(object, "deadLetterPolicy", &policy, problem))
 		return false;
 	free(settings->dead_letter_topic);
 	settings->dead_letter_topic = NULL;
 	if (policy == NULL || json_object_object_length(policy) == 0)
 		return true;
-	if (!json_take_string(policy, "deadLetterTopic", &topic, problem) ||
+	if (!body_take_string(policy, "deadLetterTopic", &topic, problem) ||
 		!name_check(topic, KIND_TOPIC, problem) ||
-		!json_take_int(policy, "maxDeliveryAttempts", &attempts, problem))
+		!body_take_int(policy, "maxDeliveryAttempts", &attempts, problem))
 		return false;
 	if (attempts != 0 && (attempts < 5 || attempts > 100))
 		return problem_set(
@@ -174,13 +174,13 @@ read_retry(struct settings *settings, struct json_object *object, struct problem
 	int64_t minimum = 10 * SECOND;
 	int64_t maximum = 600 * SECOND;
 
-	if (!json_take_object(object, "retryPolicy", &policy, problem))
+	if (!body_take_object(object, "retryPolicy", &policy, problem))
 		return false;
 	settings->retries = policy != NULL;
 	if (policy == NULL)
 		return true;
-	if (!json_take_duration(policy, "minimumBackoff", &minimum, problem) ||
-		!json_take_duration(policy, "maximumBackoff", &maximum, problem))
+	if (!body_take_duration(policy, "minimumBackoff", &minimum, problem) ||
+		!body_take_duration(policy, "maximumBackoff", &maximum, problem))
 		return false;
 	if (minimum > 600 * SECOND || maximum > 600 * SECOND || minimum > maximum)
 		return problem_set(problem, STATUS_INVALID_ARGUMENT,
@@ -195,7 +195,7 @@ static bool
 read_exactly_once(struct settings *settings, struct json_object *object, struct problem *problem)
 {
 	settings->exactly_once = false;
-	return json_take_bool(object, "enableExactlyOnceDelivery", &settings->exactly_once, problem);
+	return body_take_bool(object, "enableExactlyOnceDelivery", &settings->exactly_once, problem);
 }
 
 /* Pull is the only way of delivery here; an empty pushConfig says just that. */
@@ -205,9 +205,9 @@ read_push(struct settings *settings, struct json_object *object, struct problem 
 	struct json_object *push = NULL;
 
 	(void) settings;
-	if (!json_take_object(object, "pushConfig", &push, problem))
+	if (!body_take_object(object, "pushConfig", &push, problem))
 		return false;
-	if (push != NULL && json_member(push, "pushEndpoint") != NULL)
+	if (push != NULL && body_member(push, "pushEndpoint") != NULL)
 		return problem_set(problem, STATUS_UNIMPLEMENTED,
 						   "This server delivers by pull only: leave pushConfig empty.");
 	return true;
@@ -244,7 +244,7 @@ known_fields(struct json_object *object, struct problem *problem)
 
 	for (size_t i = 0; i < FIELDS; i++)
 		names[5 + i] = fields[i].name;
-	return json_known(object, names, problem);
+	return body_known(object, names, problem);
 }
 
 bool
@@ -266,7 +266,7 @@ patch_field(struct settings *settings, struct json_object *object, const char *p
 {
 	for (size_t i = 0; i < FIELDS; i++)
 	{
-		if (!json_same_name(path, fields[i].name))
+		if (!body_same_name(path, fields[i].name))
 			continue;
 		if (fields[i].mutable)
 			return fields[i].read(settings, object, problem);
@@ -306,7 +306,7 @@ render_policies(const struct settings *settings, struct json_object *object)
 	struct json_object *policy = json_object_new_object();
 
 	if (settings->expires_after > 0)
-		json_object_object_add(policy, "ttl", json_duration(settings->expires_after));
+		json_object_object_add(policy, "ttl", body_duration(settings->expires_after));
 	json_object_object_add(object, "expirationPolicy", policy);
 	if (settings->dead_letter_topic != NULL)
 	{
@@ -320,8 +320,8 @@ render_policies(const struct settings *settings, struct json_object *object)
 	if (settings->retries)
 	{
 		policy = json_object_new_object();
-		json_object_object_add(policy, "minimumBackoff", json_duration(settings->min_backoff));
-		json_object_object_add(policy, "maximumBackoff", json_duration(settings->max_backoff));
+		json_object_object_add(policy, "minimumBackoff", body_duration(settings->min_backoff));
+		json_object_object_add(policy, "maximumBackoff", body_duration(settings->max_backoff));
 		json_object_object_add(object, "retryPolicy", policy);
 	}
 }
@@ -334,7 +334,7 @@ settings_render(const struct settings *settings, struct json_object *object)
 						   json_object_new_int64(settings->ack_deadline));
 	if (settings->retain_acked)
 		json_object_object_add(object, "retainAckedMessages", json_object_new_boolean(true));
-	json_object_object_add(object, "messageRetentionDuration", json_duration(settings->retention));
+	json_object_object_add(object, "messageRetentionDuration", body_duration(settings->retention));
 	if (settings->labels != NULL)
 		json_object_object_add(object, "labels", json_object_get(settings->labels));
 	if (settings->ordering)

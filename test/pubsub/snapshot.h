@@ -10,7 +10,7 @@ struct message;
 struct service;
 struct subscription;
 
-/* What a subscription had not acknowledged at one moment; everything published later belongs too. */
+/* What a subscription had not acknowledged at one moment, and all that was published later. */
 struct snapshot
 {
 	struct service *service;

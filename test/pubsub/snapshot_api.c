@@ -2,7 +2,7 @@
 #include <string.h>
 
 #include "api.h"
-#include "json.h"
+#include "body.h"
 #include "name.h"
 #include "page.h"
 #include "problem.h"
@@ -23,8 +23,8 @@ read_source(struct request *request, struct json_object *object, const char **so
 		return problem_set(problem, STATUS_ALREADY_EXISTS,
 						   "Resource already exists in the project (resource=%s).",
 						   name_id(request->name));
-	if (!json_known(object, names, problem) ||
-		!json_take_string(object, "subscription", source, problem) ||
+	if (!body_known(object, names, problem) ||
+		!body_take_string(object, "subscription", source, problem) ||
 		!name_check(*source, KIND_SUBSCRIPTION, problem))
 		return false;
 	if (subscription_find(request->service, *source) == NULL)
@@ -70,9 +70,9 @@ patch(struct snapshot *snapshot, struct json_object *object, struct problem *pro
 	struct json_object *changed = NULL;
 	const char *mask = "";
 
-	if (!json_known(object, names, problem) ||
-		!json_take_object(object, "snapshot", &changed, problem) ||
-		!json_take_string(object, "updateMask", &mask, problem))
+	if (!body_known(object, names, problem) ||
+		!body_take_object(object, "snapshot", &changed, problem) ||
+		!body_take_string(object, "updateMask", &mask, problem))
 		return false;
 	if (changed == NULL || strcmp(mask, "labels") != 0)
 		return problem_set(problem, STATUS_INVALID_ARGUMENT,

@@ -5,8 +5,8 @@
 #include <json-c/json.h>
 #include <json-c/linkhash.h>
 
+#include "body.h"
 #include "filter.h"
-#include "json.h"
 #include "memory.h"
 #include "message.h"
 #include "name.h"
@@ -206,7 +206,7 @@ subscription_render(struct subscription *subscription)
 		json_object_object_add(object, "detached", json_object_new_boolean(true));
 	if (subscription->topic != NULL && subscription->topic->retention > 0)
 		json_object_object_add(object, "topicMessageRetentionDuration",
-							   json_duration(subscription->topic->retention));
+							   body_duration(subscription->topic->retention));
 	json_object_object_add(object, "state", json_object_new_string("ACTIVE"));
 	return object;
 }

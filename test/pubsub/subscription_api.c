@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "api.h"
-#include "json.h"
+#include "body.h"
 #include "moment.h"
 #include "name.h"
 #include "page.h"
@@ -64,9 +64,9 @@ read_patch(struct json_object *object, struct settings *settings, struct problem
 	struct json_object *changed = NULL;
 	const char *mask = "";
 
-	if (!json_known(object, names, problem) ||
-		!json_take_object(object, "subscription", &changed, problem) ||
-		!json_take_string(object, "updateMask", &mask, problem))
+	if (!body_known(object, names, problem) ||
+		!body_take_object(object, "subscription", &changed, problem) ||
+		!body_take_string(object, "updateMask", &mask, problem))
 		return false;
 	if (changed == NULL)
 		return problem_set(problem, STATUS_INVALID_ARGUMENT,
@@ -126,8 +126,8 @@ subscription_modify_push(struct request *request)
 
 	if (object == NULL)
 		return;
-	if (json_take_object(object, "pushConfig", &push, &problem) &&
-		(push == NULL || json_member(push, "pushEndpoint") == NULL))
+	if (body_take_object(object, "pushConfig", &push, &problem) &&
+		(push == NULL || body_member(push, "pushEndpoint") == NULL))
 		request_reply_empty(request);
 	else
 	{
@@ -166,8 +166,8 @@ seek(struct subscription *subscription, struct json_object *object, struct probl
 	const char *snapshot = NULL;
 	int64_t moment;
 
-	if (!json_known(object, names, problem) || !json_take_string(object, "time", &time, problem) ||
-		!json_take_string(object, "snapshot", &snapshot, problem))
+	if (!body_known(object, names, problem) || !body_take_string(object, "time", &time, problem) ||
+		!body_take_string(object, "snapshot", &snapshot, problem))
 		return false;
 	if ((time == NULL) == (snapshot == NULL))
 		return problem_set(problem, STATUS_INVALID_ARGUMENT,

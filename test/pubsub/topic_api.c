@@ -6,8 +6,8 @@
 #include <json-c/linkhash.h>
 
 #include "api.h"
+#include "body.h"
 #include "history.h"
-#include "json.h"
 #include "message.h"
 #include "name.h"
 #include "page.h"
@@ -32,7 +32,7 @@ render(const struct topic *topic)
 	if (topic->labels != NULL)
 		json_object_object_add(object, "labels", json_object_get(topic->labels));
 	if (topic->retention > 0)
-		json_object_object_add(object, "messageRetentionDuration", json_duration(topic->retention));
+		json_object_object_add(object, "messageRetentionDuration", body_duration(topic->retention));
 	json_object_object_add(object, "state", json_object_new_string("ACTIVE"));
 	return object;
 }
@@ -41,7 +41,7 @@ static bool
 take_retention(struct json_object *object, int64_t *retention, struct problem *problem)
 {
 	*retention = 0;
-	if (!json_take_duration(object, "messageRetentionDuration", retention, problem))
+	if (!body_take_duration(object, "messageRetentionDuration", retention, problem))
 		return false;
 	if (*retention == 0 || (*retention >= 600 * SECOND && *retention <= 31 * DAY))
 		return true;
@@ -58,7 +58,7 @@ read_topic(struct json_object *object, struct json_object **labels, int64_t *ret
 										"state", "tags",   "messageStoragePolicy",
 										NULL};
 
-	return json_known(object, names, problem) && settings_take_labels(object, labels, problem) &&
+	return body_known(object, names, problem) && settings_take_labels(object, labels, problem) &&
 		   take_retention(object, retention, problem);
 }
 
@@ -110,9 +110,9 @@ patch(struct topic *topic, struct json_object *object, struct problem *problem)
 	bool has_labels;
 	bool has_retention;
 
-	if (!json_known(object, names, problem) ||
-		!json_take_object(object, "topic", &changed, problem) ||
-		!json_take_string(object, "updateMask", &mask, problem))
+	if (!body_known(object, names, problem) ||
+		!body_take_object(object, "topic", &changed, problem) ||
+		!body_take_string(object, "updateMask", &mask, problem))
 		return false;
 	has_labels = strstr(mask, "labels") != NULL;
 	has_retention = strstr(mask, "etention") != NULL;
@@ -210,7 +210,7 @@ check_ordering_key(struct json_object *messages, const struct message_parts *par
 	struct json_object *first = json_object_array_get_idx(messages, 0);
 	const char *key = "";
 
-	if (!json_take_string(first, "orderingKey", &key, problem))
+	if (!body_take_string(first, "orderingKey", &key, problem))
 		return false;
 	if (strcmp(key, parts->ordering_key == NULL ? "" : parts->ordering_key) == 0)
 		return true;
@@ -290,8 +290,8 @@ topic_publish(struct request *request)
 
 	if (object != NULL)
 	{
-		if (json_known(object, names, &problem) &&
-			json_take_array(object, "messages", &messages, &problem) &&
+		if (body_known(object, names, &problem) &&
+			body_take_array(object, "messages", &messages, &problem) &&
 			publish(topic, messages, ids, &problem))
 		{
 			answer = json_object_new_object();

@@ -6,13 +6,13 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "body.h"
 #include "buf.h"
-#include "json.h"
 #include "problem.h"
 #include "timer.h"
 
 struct json_object *
-json_parse(const char *bytes, size_t len, struct problem *problem)
+body_parse(const char *bytes, size_t len, struct problem *problem)
 {
 	struct json_tokener *tokener;
 	struct json_object *object;
@@ -42,7 +42,7 @@ json_parse(const char *bytes, size_t len, struct problem *problem)
 }
 
 bool
-json_same_name(const char *written, const char *name)
+body_same_name(const char *written, const char *name)
 {
 	while (*name != '\0')
 	{
@@ -59,7 +59,7 @@ json_same_name(const char *written, const char *name)
 }
 
 struct json_object *
-json_member(struct json_object *object, const char *name)
+body_member(struct json_object *object, const char *name)
 {
 	struct json_object *value;
 
@@ -67,21 +67,21 @@ json_member(struct json_object *object, const char *name)
 		return value;
 	json_object_object_foreach(object, written, found)
 	{
-		if (json_same_name(written, name))
+		if (body_same_name(written, name))
 			return found;
 	}
 	return NULL;
 }
 
 bool
-json_known(struct json_object *object, const char *const *names, struct problem *problem)
+body_known(struct json_object *object, const char *const *names, struct problem *problem)
 {
 	json_object_object_foreach(object, written, value)
 	{
 		const char *const *name = names;
 
 		(void) value;
-		while (*name != NULL && !json_same_name(written, *name))
+		while (*name != NULL && !body_same_name(written, *name))
 			name++;
 		if (*name == NULL)
 			return problem_set(problem, STATUS_INVALID_ARGUMENT,
@@ -100,10 +100,10 @@ wrong_type(const char *name, const char *wanted, struct json_object *value, stru
 }
 
 bool
-json_take_int(struct json_object *object, const char *name, int64_t *result,
+body_take_int(struct json_object *object, const char *name, int64_t *result,
 			  struct problem *problem)
 {
-	struct json_object *value = json_member(object, name);
+	struct json_object *value = body_member(object, name);
 	const char *text;
 	char *end;
 	int64_t number;
@@ -127,9 +127,9 @@ json_take_int(struct json_object *object, const char *name, int64_t *result,
 }
 
 bool
-json_take_bool(struct json_object *object, const char *name, bool *result, struct problem *problem)
+body_take_bool(struct json_object *object, const char *name, bool *result, struct problem *problem)
 {
-	struct json_object *value = json_member(object, name);
+	struct json_object *value = body_member(object, name);
 
 	if (value == NULL)
 		return true;
@@ -140,10 +140,10 @@ json_take_bool(struct json_object *object, const char *name, bool *result, struc
 }
 
 bool
-json_take_string(struct json_object *object, const char *name, const char **result,
+body_take_string(struct json_object *object, const char *name, const char **result,
 				 struct problem *problem)
 {
-	struct json_object *value = json_member(object, name);
+	struct json_object *value = body_member(object, name);
 
 	if (value == NULL)
 		return true;
@@ -154,10 +154,10 @@ json_take_string(struct json_object *object, const char *name, const char **resu
 }
 
 bool
-json_take_array(struct json_object *object, const char *name, struct json_object **result,
+body_take_array(struct json_object *object, const char *name, struct json_object **result,
 				struct problem *problem)
 {
-	struct json_object *value = json_member(object, name);
+	struct json_object *value = body_member(object, name);
 
 	if (value == NULL)
 		return true;
@@ -168,10 +168,10 @@ json_take_array(struct json_object *object, const char *name, struct json_object
 }
 
 bool
-json_take_object(struct json_object *object, const char *name, struct json_object **result,
+body_take_object(struct json_object *object, const char *name, struct json_object **result,
 				 struct problem *problem)
 {
-	struct json_object *value = json_member(object, name);
+	struct json_object *value = body_member(object, name);
 
 	if (value == NULL)
 		return true;
@@ -182,10 +182,10 @@ json_take_object(struct json_object *object, const char *name, struct json_objec
 }
 
 bool
-json_take_duration(struct json_object *object, const char *name, int64_t *result,
+body_take_duration(struct json_object *object, const char *name, int64_t *result,
 				   struct problem *problem)
 {
-	struct json_object *value = json_member(object, name);
+	struct json_object *value = body_member(object, name);
 	const char *text = "";
 	int64_t fraction = 0;
 	int64_t unit = SECOND / 10;
@@ -213,7 +213,7 @@ json_take_duration(struct json_object *object, const char *name, int64_t *result
 }
 
 struct json_object *
-json_duration(int64_t nanoseconds)
+body_duration(int64_t nanoseconds)
 {
 	char text[48];
 
@@ -229,7 +229,7 @@ json_duration(int64_t nanoseconds)
 }
 
 void
-json_render(struct json_object *document, struct buf *out)
+body_render(struct json_object *document, struct buf *out)
 {
 	size_t len;
 	const char *text = json_object_to_json_string_length(
