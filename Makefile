@@ -52,10 +52,10 @@ TAP = PATH=$(SERVER_BIN):$$PATH PG_REGRESS=$(PG_TEST)/regress/pg_regress \
 CHECK_SUITES = unit regress isolation
 # What is slower, or asks for more packages, is added by EXTRA_SUITES, as CI does.
 EXTRA_SUITES =
-TEST_SUITES = $(CHECK_SUITES) tap-ext e2e $(EXTRA_SUITES)
+TEST_SUITES = $(CHECK_SUITES) tap-ext e2e property $(EXTRA_SUITES)
 E2E_TESTS = test/e2e/t
 
-.PHONY: unit regress isolation tap-ext e2e guards
+.PHONY: unit regress isolation tap-ext e2e property guards
 unit:
 	$(SUITE) unit $(MAKE) -s -C puller check
 regress: install-private
@@ -74,6 +74,12 @@ tap-ext: install-private
 e2e: install-private puller pubsub
 	rm -rf $(OUT)/e2e && mkdir -p $(OUT)/e2e
 	$(TAP) TESTDIR=$(OUT)/e2e $(SUITE) e2e prove -v -j2 $(E2E_TESTS)
+# Streams of messages drawn from SEEDS seeds, SEED the first.
+SEED = 1
+SEEDS = 200
+property: install-private puller pubsub
+	PATH=$(SERVER_BIN):$$PATH \
+	$(SUITE) property test/property/run --seed $(SEED) --seeds $(SEEDS)
 guards: install-private
 	$(SUITE) guards test/guards/run
 .PHONY: sanitize style tidy
