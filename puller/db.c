@@ -181,7 +181,6 @@ step_greeting(struct db *db)
 	switch (greeting_read(db, &refusal))
 	{
 		case GREETING_GOES_ON:
-			db->flush = true;
 			if (clock_ms() >= db->greeting_end)
 			{
 				log_event(LOG_WARNING, "db_silent", "worker", LOG_INT, (int64_t) db->number, "err",

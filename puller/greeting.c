@@ -259,6 +259,7 @@ next_step(struct db *db)
 	{
 		bool asked = db->config->as_dead_letters ? ask_version(db) : ask_to_serve(db);
 
+		db->flush = true;
 		return asked ? GREETING_GOES_ON : GREETING_FAILED;
 	}
 	return PQenterPipelineMode(db->connection) == 1 ? GREETING_DONE : GREETING_FAILED;
