@@ -12,6 +12,7 @@
 #include "tcop/utility.h"
 #include "utils/builtins.h"
 #include "utils/memutils.h"
+#include "utils/regproc.h"
 
 #include "process.h"
 
@@ -70,6 +71,9 @@ process(FunctionCallInfo fcinfo, Oid payload_type)
 
 	refuse_read_only("inbox_process()");
 	open_source(&call, fcinfo, 3);
+#ifdef INBOX_WITHOUT_SOURCE_SCOPE
+	inbox_source_read(call.home, cstring_to_text(format_procedure(PG_GETARG_OID(2))), &call.source);
+#endif
 	open_handler(&call, &handler, fcinfo, 2);
 	PG_RETURN_BOOL(run_single(&call, fcinfo, payload_type));
 }

@@ -141,9 +141,6 @@ set_arguments(FunctionCallInfo fcinfo, const inbox_home *home, const inbox_handl
 #ifndef INBOX_WITHOUT_STRICT_CHECK
 		if (handler->call.fn_strict)
 			refuse_null(handler);
-#else
-		if (handler->call.fn_strict)
-			fcinfo->nargs = 0;
 #endif
 		*payload = (NullableDatum){.isnull = true};
 	}

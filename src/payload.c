@@ -45,7 +45,9 @@ inbox_payload_convert(const inbox_payload *payload, Oid type)
 	bytes = as_bytes(payload);
 	if (type == BYTEAOID || payload->type == JSONBOID)
 		return PointerGetDatum(bytes);
+#ifndef INBOX_WITHOUT_PAYLOAD_CHECK
 	(void) pg_verifymbstr(VARDATA_ANY(bytes), VARSIZE_ANY_EXHDR(bytes), false);
+#endif
 	if (type == TEXTOID)
 		return PointerGetDatum(bytes);
 	string = text_to_cstring((text *) bytes);

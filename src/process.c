@@ -160,8 +160,10 @@ mark_applied(inbox_call *call, bool single)
 static void
 write_failures(inbox_call *call, bool any_applied)
 {
-	/* Read again: while a claim was waited for, a failure of that key may have been recorded. */
+#ifndef INBOX_WITHOUT_SECOND_LOOK
+	/* While a claim was waited for, a failure of that key may have been recorded. */
 	inbox_source_read(call->home, call->source.name, &call->source);
+#endif
 	inbox_failure_keep(call->home, &call->source, call->messages, call->count);
 	if (call->source.holding)
 		inbox_failure_forget(call->home, &call->source, call->messages, call->count);
