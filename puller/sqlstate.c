@@ -25,6 +25,7 @@ static const struct
 	{"XX", SQLSTATE_INTERNAL},
 	{"42", SQLSTATE_DEPLOYMENT},
 	{"3F", SQLSTATE_DEPLOYMENT},
+	{"IX003", SQLSTATE_DEPLOYMENT}, /* not usable as a handler any more */
 };
 
 enum sqlstate_class

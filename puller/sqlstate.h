@@ -12,7 +12,7 @@ enum sqlstate_class
 	SQLSTATE_CONTENTION, /* a deadlock or a row lock that was not to be had in time */
 	SQLSTATE_TIMEOUT,	 /* 57014: too slow, or too many at once */
 	SQLSTATE_INTERNAL,	 /* XX: counted like a message's fault, but against a longer limit */
-	SQLSTATE_DEPLOYMENT	 /* 42, 3F: ours if our own call raised it, else the handler's */
+	SQLSTATE_DEPLOYMENT	 /* 42, 3F, IX003: ours if our own call raised it, else the handler's */
 };
 
 /* "sqlstate" is five characters, or NULL when the server sent none (a lost connection). */
