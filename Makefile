@@ -18,7 +18,7 @@ pubsub:
 	$(MAKE) -C test/pubsub
 install: all
 	$(MAKE) -C src install
-	$(MAKE) -C puller install bindir=$(shell $(PG_CONFIG) --bindir)
+	$(MAKE) -C puller install
 clean:
 	$(MAKE) -C src clean
 	$(MAKE) -C puller clean
@@ -111,6 +111,7 @@ test:
 	@test/env/unprivileged $(MAKE) --no-print-directory -s test-here
 demo:
 	@test/env/packages build demo
+	@echo "building the extension, the puller and a private PostgreSQL"
 	@test/env/unprivileged $(MAKE) --no-print-directory -s demo-here
 .PHONY: demo-here
 demo-here: install-private puller pubsub
