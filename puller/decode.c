@@ -174,7 +174,7 @@ read_delivery_attempt(struct draft *draft, const struct draft_member *member)
 	enum draft_reading reading = READING_FINE;
 	struct slice digits = member->value;
 
-	if (member->times == 0)
+	if (digits.start == NULL)
 	{
 		return;
 	}

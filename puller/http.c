@@ -182,8 +182,8 @@ http_free(struct http *http)
 	{
 		struct http_request *request = LIST_FIRST(&http->running);
 
-		request->dropped(request->context);
-		free_request(http, request); /* NOLINT: it is off the list then */
+		request->dropped(request->context); /* NOLINT: freed ones are off the list */
+		free_request(http, request);
 	}
 	curl_multi_cleanup(http->multi);
 	curl_global_cleanup();
