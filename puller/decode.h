@@ -30,8 +30,10 @@ struct decode_error
  * be stored is set, the key only when no rule before it could have hit something unreadable. One
  * without a usable messageId is named "unknown-" and 16 hexadecimal digits of the SHA-256 of its
  * "message", which stays the same when it is delivered again. Attributes are the service's text,
- * byte for byte. Empty data is absent data, as the service makes no difference. An element without a usable ackId is left out: it cannot be acknowledged, and
- * the service delivers it again. "skipped" counts these.
+ * byte for byte. Empty data is absent data, as the service makes no difference.
+ *
+ * An element without a usable ackId is left out: it cannot be acknowledged, and the service
+ * delivers it again. "skipped" counts these.
  */
 int decode_pull_response(const char *body, size_t size, const struct key_rules *keys,
 						 struct message_list *out, size_t *skipped, struct decode_error *error);
