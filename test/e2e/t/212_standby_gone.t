@@ -1,0 +1,75 @@
+# SPDX-License-Identifier: PostgreSQL
+# A synchronous standby goes away: COMMIT waits. When somebody cancels that wait the server
+# commits here with no more than a warning, and nothing of it may be acknowledged until the
+# standby has it.
+use strict;
+use warnings;
+use Test::More;
+use PostgreSQL::Test::Cluster;
+use Inbox::Puller;
+use Inbox::Scene;
+use Inbox::Service;
+use Inbox::Wait;
+use Inbox::Workload;
+
+my $primary = PostgreSQL::Test::Cluster->new('primary');
+$primary->init(allows_streaming => 1, extra => [ '--encoding=UTF8', '--no-locale' ]);
+$primary->append_conf('postgresql.conf', "fsync = on\nmax_connections = 60\n");
+$primary->start;
+$primary->safe_psql('postgres', 'CREATE EXTENSION inbox');
+$primary->safe_psql('postgres', Inbox::Ledger::schema());
+$primary->backup('base');
+my $standby = PostgreSQL::Test::Cluster->new('standby');
+$standby->init_from_backup($primary, 'base', has_streaming => 1);
+$standby->start;
+$primary->wait_for_catchup($standby, 'replay');
+
+my $scene = Inbox::Scene->new('own', 'standby', node => $primary);
+my $committing = q{FROM pg_stat_activity WHERE wait_event = 'SyncRep'};
+my $work = Inbox::Workload->new(count => 200, twice => 20);
+my @messages = @{ $work->{messages} };
+my $puller = $scene->puller(options => ['--workers=2']);
+
+sub acked { $scene->{service}->stats->{counters}{acked} }
+
+$primary->safe_psql('postgres', q{ALTER SYSTEM SET synchronous_standby_names = 'standby'});
+$primary->reload;
+$scene->publish(splice(@messages, 0, 100));
+wait_until('all to be acknowledged', sub { acked() == 100 }, 30);
+is($primary->safe_psql('postgres', 'SELECT sync_state FROM pg_stat_replication'), 'sync',
+    'a synchronous standby');
+
+$standby->stop;
+my $before = acked();
+$scene->publish(splice(@messages, 0, 10));
+$scene->wait_for("SELECT count(*) > 0 $committing", 't', 20);
+is(acked(), $before, 'the standby is gone: COMMIT waits, nothing is acknowledged');
+is($puller->events('outcome_unknown'), 0, 'and nothing is given up');
+
+# Once for each transaction that waits; those that follow wait too.
+$scene->count("SELECT pg_cancel_backend(pid) $committing");
+my $unknown = $puller->wait_event('outcome_unknown');
+my ($warning) = grep { $_->{err} =~ /canceling wait for synchronous replication/ }
+  $puller->events('db_warning');
+ok($warning, 'the wait is cancelled: the server warns');
+is(acked(), $before, 'its messages are not acknowledged');
+is($scene->count("SELECT count(*) > $before FROM effect"), 't', 'although they are applied here');
+ok(!$unknown->{sqlstate}, 'which is neither a success nor an error');
+
+# They come again when their lease ends: their verdict is "duplicate", and its COMMIT waits too.
+wait_until('the messages to come again', sub {
+    grep { $_ > 1 } values %{ $scene->deliveries } }, 90);
+$scene->wait_for("SELECT count(*) > 0 $committing", 't', 30);
+is(acked(), $before, 'a duplicate is not acknowledged before the standby has what it repeats');
+
+$standby->start;
+$scene->publish(@messages);
+$work->wait_applied($primary, 60);
+$work->all_acked($scene->{service}, 'standby-sub', $puller, 'the standby is back');
+$work->is_exact($primary);
+cmp_ok($puller->verdicts('duplicate'), '>', 20, 'what came again was a duplicate');
+$primary->wait_for_catchup($standby, 'replay');
+is($standby->safe_psql('postgres', 'SELECT count(DISTINCT key) FROM effect'), 200,
+    'every acknowledged payment is on the standby');
+is($scene->count('SELECT count(*) FROM inbox_failure'), 0, 'no message is blamed');
+done_testing;
