@@ -184,7 +184,7 @@ run_failed(struct worker *worker, const struct db_answer *answer)
 			shrink(worker, answer);
 			break;
 		case SQLSTATE_DEPLOYMENT:
-			if (answer->ordinal == 0)
+			if (answer->ordinal == 0 && !answer->deferred)
 			{
 				greet_again(worker, answer);
 				break;

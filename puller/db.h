@@ -81,6 +81,7 @@ struct db_answer
 	int ordinal;	/* 1-based, of the message whose handler raised; 0 when none is named */
 	bool shut_down; /* the server announced its end, or that of the session */
 	bool waited_for_lock; /* it ended while it waited for the advisory lock */
+	bool deferred; /* it ended behind the call, by what was deferred to its end or to COMMIT */
 };
 
 struct db_statement

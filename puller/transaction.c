@@ -265,6 +265,7 @@ describe_error(const struct db *db, struct db_answer *answer)
 	answer->ordinal = read_ordinal(answer->context);
 	answer->shut_down |= is_shutdown(answer->sqlstate);
 	answer->waited_for_lock = db->error_step == STEP_LOCK;
+	answer->deferred = db->error_step > STEP_STATEMENT;
 }
 
 static enum db_outcome

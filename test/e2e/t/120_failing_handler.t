@@ -16,6 +16,13 @@ $node->safe_psql('postgres', <<'SQL');
 CREATE TABLE parent (id int PRIMARY KEY);
 CREATE TABLE entry (key text, memo text CHECK (memo <> 'for your eyes only'),
 	parent int REFERENCES parent DEFERRABLE INITIALLY DEFERRED);
+CREATE TABLE audit (key text);
+CREATE FUNCTION note() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+	RAISE EXCEPTION 'permission denied for table notes' USING ERRCODE = 'insufficient_privilege';
+END $$;
+CREATE CONSTRAINT TRIGGER note AFTER INSERT ON audit DEFERRABLE INITIALLY DEFERRED
+	FOR EACH ROW EXECUTE FUNCTION note();
 CREATE FUNCTION trouble(key text, payload jsonb) RETURNS void LANGUAGE plpgsql AS $$
 BEGIN
 	CASE payload->>'do'
@@ -29,6 +36,8 @@ BEGIN
 		INSERT INTO entry VALUES (key, payload->>'memo');
 	WHEN 'defer' THEN
 		INSERT INTO entry VALUES (key, NULL, 7);
+	WHEN 'right' THEN
+		INSERT INTO audit VALUES (key);
 	WHEN 'sleep' THEN
 		PERFORM pg_sleep(20);
 	ELSE
@@ -44,6 +53,7 @@ my %trouble = (
         'new row for relation "entry" violates check constraint "entry_memo_check"' ],
     defer => [ 'dead', 5, '23503',
         'insert or update on table "entry" violates foreign key constraint "entry_parent_fkey"' ],
+    right => [ 'dead', 5, '42501', 'permission denied for table notes' ],
     nul => [ 'dead', 5, '22P05', 'unsupported Unicode escape sequence' ],
     broken => [ 'dead', 5, '22P02', 'invalid input syntax for type json' ],
     sleep => [ 'retrying', undef, '57014', 'canceling statement due to statement timeout' ]);
@@ -69,7 +79,7 @@ sub start
     my @messages = map { message($kind, "good$_") } 1 .. 40;
     splice(@messages, 33, 0, message($kind, 'sleep'));
     splice(@messages, 21, 0, message($kind, 'nul', qq({"a": "\\u0000", "memo": "$memo"})));
-    splice(@messages, 20, 0, message($kind, 'defer'));
+    splice(@messages, 20, 0, message($kind, 'defer'), message($kind, 'right'));
     splice(@messages, 10, 0, message($kind, 'check'), message($kind, 'recover'));
     splice(@messages, 4, 0, message($kind, 'broken', qq({"memo": "$memo", )));
     push @messages, message($kind, 'fail', undef, orderingKey => 'order 1');
@@ -86,7 +96,7 @@ sub check
     my ($kind, $puller) = @$self{qw(kind puller)};
     my $source = "(SELECT id FROM inbox_source WHERE name LIKE '%/trouble-$kind')";
 
-    wait_until('five messages to be dead', sub { $puller->events('dead_letter') >= 5 }, 50);
+    wait_until('six messages to be dead', sub { $puller->events('dead_letter') >= 6 }, 50);
     my ($copy) = $self->{service}->publish('trouble', message($kind, 'fail'));
     $puller->wait_event('message', sub { $_[0]{message_id} eq $copy && $_[0]{verdict} eq 'duplicate' });
     pass('a later copy of a dead message is a duplicate');
@@ -94,7 +104,7 @@ sub check
     is(Inbox::Ledger::count($node, "SELECT count(*), count(DISTINCT key) FROM entry "
                 . "WHERE key LIKE '$kind %'"), '41|41', 'what is beside the failing messages is applied');
     my ($end) = $puller->events('stopped');
-    is($end->{acked}, 40 + 1 + 5 + 1, 'dead letters are acknowledged, those that retry are not');
+    is($end->{acked}, 40 + 1 + 6 + 1, 'dead letters are acknowledged, those that retry are not');
     check_rows($kind, $source);
     check_lines($kind, $puller);
     is(Inbox::Ledger::count($node, "SELECT last_value FROM tries_$kind") >= 3, 1,
@@ -102,7 +112,7 @@ sub check
     is(Inbox::Ledger::count($node, "SELECT count(*) FROM inbox_failure WHERE key = '$kind recover'"),
         0, 'and leaves no row behind');
     is(Inbox::Ledger::count($node, "SELECT count(*) FROM inbox_claim WHERE source_id = $source"),
-        40 + 1 + 5, 'applied and dead messages are claimed, those that retry are not');
+        40 + 1 + 6, 'applied and dead messages are claimed, those that retry are not');
 }
 
 sub check_rows
