@@ -118,9 +118,18 @@ note_failure(struct ack *ack, const struct ack_request *request, const struct pu
 		pause = answer->retry_after_ms;
 	}
 	/* A refused request is cut and sent again at once: nothing is overloaded. */
-	ack->not_before = answer->outcome == PUBSUB_INVALID ? 0 : clock_ms() + pause;
+	if (answer->outcome == PUBSUB_INVALID)
+	{
+		pause = 0;
+	}
+	ack->not_before = clock_ms() + pause;
 	log_event(LOG_WARNING, "ack_failed", "outcome", LOG_TEXT, pubsub_outcome_name(answer->outcome),
-			  "ids", LOG_INT, (int64_t) request->count, "err", LOG_TEXT, answer->error, NULL);
+			  "status", LOG_INT, (int64_t) answer->status, "ids", LOG_INT, (int64_t) request->count,
+			  "err", LOG_TEXT, answer->error, "retry_in", LOG_SECONDS, pause, "hint", LOG_TEXT,
+			  answer->outcome == PUBSUB_INVALID
+				  ? "it is tried again in smaller requests; what stays refused comes again"
+				  : pubsub_remedy(answer->outcome),
+			  NULL);
 }
 
 static void

@@ -363,28 +363,3 @@ pubsub_id_result(const struct pubsub_answer *answer, const char *ack_id)
 	return strncmp(json_object_get_string(reason), "TRANSIENT_", 10) == 0 ? PUBSUB_ID_AGAIN
 																		   : PUBSUB_ID_INVALID;
 }
-
-const char *
-pubsub_outcome_name(enum pubsub_outcome outcome)
-{
-	switch (outcome)
-	{
-		case PUBSUB_OK:
-			return "ok";
-		case PUBSUB_TRANSIENT:
-			return "transient";
-		case PUBSUB_UNAUTHENTICATED:
-			return "unauthenticated";
-		case PUBSUB_FORBIDDEN:
-			return "forbidden";
-		case PUBSUB_NOT_FOUND:
-			return "not_found";
-		case PUBSUB_INVALID:
-			return "invalid";
-		case PUBSUB_PRECONDITION:
-			return "precondition";
-		case PUBSUB_TOO_LARGE:
-			return "too_large";
-	}
-	return "unknown";
-}

@@ -56,30 +56,6 @@ will_not_pass(enum pubsub_outcome outcome)
 		   outcome == PUBSUB_INVALID;
 }
 
-static const char *
-remedy(enum pubsub_outcome outcome)
-{
-	switch (outcome)
-	{
-		case PUBSUB_UNAUTHENTICATED:
-			return "the access token was refused: write a fresh one into the file of --token-file";
-		case PUBSUB_FORBIDDEN:
-			return "grant roles/pubsub.subscriber on the subscription to the account of the token";
-		case PUBSUB_NOT_FOUND:
-			return "check --subscription and its project, or create it; it is waited for";
-		case PUBSUB_PRECONDITION:
-			return "the subscription must be a pull subscription that is not detached";
-		case PUBSUB_INVALID:
-			return "check --subscription and --endpoint";
-		case PUBSUB_TOO_LARGE:
-			return "fewer messages are asked for; raise --max-response if this stays";
-		case PUBSUB_OK:
-		case PUBSUB_TRANSIENT:
-			break;
-	}
-	return "it is tried again by itself";
-}
-
 static void
 pause_pulls(struct puller *puller, const char *event, const struct pubsub_answer *answer)
 {
@@ -100,7 +76,7 @@ pause_pulls(struct puller *puller, const char *event, const struct pubsub_answer
 			  puller->config->subscription, "outcome", LOG_TEXT,
 			  pubsub_outcome_name(answer->outcome), "status", LOG_INT, (int64_t) answer->status,
 			  "err", LOG_TEXT, answer->error, "retry_in", LOG_SECONDS, pause, "hint", LOG_TEXT,
-			  remedy(answer->outcome), NULL);
+			  pubsub_remedy(answer->outcome), NULL);
 	if (person && puller->config->exit_on_permanent)
 	{
 		puller_exit(puller, 2);
@@ -200,8 +176,9 @@ credit(const struct puller *puller)
 /* ---- answers --------------------------------------------------------------------------- */
 
 /*
- * A message of an ordering key that we hold already comes again: its lease was lost, and with it
- * those of everything behind it. What waits here is stale, and the new run is in order.
+ * A message of an ordering key that waits here already comes again: its lease was lost, and with
+ * it those of everything behind it. These copies are stale, and the new run is in order. What is
+ * before it does not come again.
  */
 static void
 drop_stale_lane(struct puller *puller, const struct message *message)
@@ -210,15 +187,15 @@ drop_stale_lane(struct puller *puller, const struct message *message)
 	struct message *next;
 	bool stale = false;
 
-	TAILQ_FOREACH(held, &puller->board.list[MESSAGE_READY], link)
-	{
-		stale |= held->lane == message->lane && held != message &&
-				 strcmp(held->message_id, message->message_id) == 0;
-	}
-	for (held = TAILQ_FIRST(&puller->board.list[MESSAGE_READY]); stale && held != NULL; held = next)
+	for (held = TAILQ_FIRST(&puller->board.list[MESSAGE_READY]); held != NULL; held = next)
 	{
 		next = TAILQ_NEXT(held, link);
-		if (held->lane == message->lane && held != message)
+		if (held->lane != message->lane || held == message)
+		{
+			continue;
+		}
+		stale |= strcmp(held->message_id, message->message_id) == 0;
+		if (stale)
 		{
 			message_forget(&puller->board, held);
 		}

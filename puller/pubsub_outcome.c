@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: PostgreSQL */
+#include "pubsub.h"
+
+const char *
+pubsub_outcome_name(enum pubsub_outcome outcome)
+{
+	switch (outcome)
+	{
+		case PUBSUB_OK:
+			return "ok";
+		case PUBSUB_TRANSIENT:
+			return "transient";
+		case PUBSUB_UNAUTHENTICATED:
+			return "unauthenticated";
+		case PUBSUB_FORBIDDEN:
+			return "forbidden";
+		case PUBSUB_NOT_FOUND:
+			return "not_found";
+		case PUBSUB_INVALID:
+			return "invalid";
+		case PUBSUB_PRECONDITION:
+			return "precondition";
+		case PUBSUB_TOO_LARGE:
+			return "too_large";
+	}
+	return "unknown";
+}
+
+const char *
+pubsub_remedy(enum pubsub_outcome outcome)
+{
+	switch (outcome)
+	{
+		case PUBSUB_UNAUTHENTICATED:
+			return "the access token was refused: write a fresh one into the file of --token-file";
+		case PUBSUB_FORBIDDEN:
+			return "grant roles/pubsub.subscriber on the subscription to the account of the token";
+		case PUBSUB_NOT_FOUND:
+			return "check --subscription and its project, or create it; it is waited for";
+		case PUBSUB_PRECONDITION:
+			return "the subscription must be a pull subscription that is not detached";
+		case PUBSUB_INVALID:
+			return "check --subscription and --endpoint";
+		case PUBSUB_TOO_LARGE:
+			return "fewer messages are asked for; raise --max-response if this stays";
+		case PUBSUB_OK:
+		case PUBSUB_TRANSIENT:
+			break;
+	}
+	return "it is tried again by itself";
+}
