@@ -1,0 +1,107 @@
+# SPDX-License-Identifier: PostgreSQL
+# Pullers that work off a backlog together, and how fast they were.
+#
+#   my $crowd = Bench::Crowd->new(database => …, service => …, root => …, dir => …);
+#   $crowd->publish('t', \@subscriptions, $count, sub { account of payment $_[0] });
+#   my $result = $crowd->run('subscription', pullers => 2, workers => 4, seconds => 10);
+package Bench::Crowd;
+use strict;
+use warnings;
+use Demo::Puller;
+use Inbox::Wait;
+
+# How fast it goes while pullers start and batches grow is left out.
+use constant RAMP => 0.5;
+
+sub new
+{
+    my ($class, %args) = @_;
+    return bless { runs => 0, %args }, $class;
+}
+
+# The same messages for each of the subscriptions; their keys are k1, k2, …
+sub publish
+{
+    my ($self, $topic, $subscriptions, $count, $account) = @_;
+    my $service = $self->{service};
+    $service->create_topic($topic);
+    $service->create_subscription($_, $topic, ackDeadlineSeconds => 600) foreach @$subscriptions;
+    for (my $n = 1; $n <= $count; $n += 500)
+    {
+        $service->publish($topic, map { payment($_, $account->($_)) } $n .. $n + 499);
+    }
+}
+
+sub payment
+{
+    my ($n, $account) = @_;
+    my $start = sprintf '{"account": %d, "amount": %d, "memo": "', $account, 1 + $n % 1000;
+    return { data => $start . 'x' x (198 - length($start)) . '"}',
+        attributes => { idempotency_key => "k$n" } };
+}
+
+sub start
+{
+    my ($self, $subscription, $workers, $source) = @_;
+    local $ENV{PUBSUB_EMULATOR_HOST} = $self->{service}->host;
+    push @{ $self->{logs} }, sprintf('%s/puller-%d-%d.log', $self->{dir}, $self->{runs},
+        @{ $self->{logs} } + 1);
+    return Demo::Puller->start("$self->{root}/puller/inbox-puller", $self->{logs}[-1],
+        '--log-level=info', '--subscription', $self->{service}->subscription($subscription),
+        '--dbname', $self->{database}->conninfo('postgres'), '--handler', 'apply_payment',
+        '--source', $source, '--workers', $workers);
+}
+
+# As a source that knows no keys, on a ledger without entries. Ends when the backlog is empty or
+# the seconds are over. Returns rate (messages a second), deadlocks (that PostgreSQL found) and
+# met (batches that ran into each other in any way).
+sub run
+{
+    my ($self, $subscription, %args) = @_;
+    my $source = 'run-' . ++$self->{runs};
+    my $before = $self->deadlocks;
+    my @pullers;
+    $self->{logs} = [];
+    $self->{database}->query('-c', 'TRUNCATE entry', '-c', 'VACUUM account');
+    push @pullers, $self->start($subscription, $args{workers}, $source) for 1 .. $args{pullers};
+    eval {
+        wait_until('the backlog to be worked off',
+            sub { $self->{service}->stats($subscription)->{unacked} == 0 }, $args{seconds}, 0.1);
+    };
+    $_->end('TERM') or die "a puller failed:\n" . $_->last_events foreach @pullers;
+    return { rate => $self->rate, deadlocks => $self->deadlocks - $before, met => $self->met };
+}
+
+sub rate
+{
+    my ($self) = @_;
+    my $ramp = RAMP;
+    my ($row) = $self->{database}->query('-c', <<"SQL");
+SELECT coalesce(round(count(*) / nullif(extract(epoch FROM max(e.at) - min(e.at)), 0)), 0)
+	FROM entry e, (SELECT min(at) AS first, max(at) AS last FROM entry) s
+	WHERE e.at > s.first + interval '$ramp s' AND e.at < s.last
+SQL
+    return $row->[0];
+}
+
+sub deadlocks
+{
+    my ($self) = @_;
+    my ($row) = $self->{database}->query('-c',
+        'SELECT deadlocks FROM pg_stat_database WHERE datname = current_database()');
+    return $row->[0];
+}
+
+sub met
+{
+    my ($self) = @_;
+    my $count = 0;
+    foreach my $file (@{ $self->{logs} })
+    {
+        open(my $log, '<', $file) or die "could not read $file: $!\n";
+        $count += grep { /"event":"contention"/ } <$log>;
+    }
+    return $count;
+}
+
+1;
