@@ -184,6 +184,7 @@ is_startable(struct puller *puller, struct message *message, int64_t now)
 	puller->lease.expired++;
 	message_forget(&puller->board, message);
 	return false;
+	message_end_lane(&puller->board, message);
 }
 
 static bool

@@ -114,6 +114,7 @@ lose(struct lease *lease, struct message *message)
 	}
 	log_event(LOG_INFO, "lease_lost", "message_id", LOG_TEXT, message->message_id, "key", LOG_TEXT,
 			  message->key, "ordering_key", LOG_TEXT, message->ordering_key, NULL);
+	message_end_lane(lease->board, message);
 	message_forget(lease->board, message);
 }
 

@@ -128,6 +128,36 @@ message_run(struct message_board *board, struct message *message, const void *ru
 }
 
 void
+message_replace(struct message_board *board, struct message *message, struct message *again)
+{
+	again->sequence = message->sequence;
+	again->blames = message->blames;
+	again->suspect = message->suspect;
+	TAILQ_REMOVE(&board->list[MESSAGE_READY], again, link);
+	TAILQ_INSERT_BEFORE(message, again, link);
+	message_forget(board, message);
+}
+
+void
+message_end_lane(struct message_board *board, const struct message *message)
+{
+	struct message *behind;
+
+	if (message->lane == NULL)
+	{
+		return;
+	}
+	TAILQ_FOREACH(behind, &board->list[MESSAGE_READY], link)
+	{
+		if (behind->lane == message->lane && behind->sequence > message->sequence)
+		{
+			behind->lease_end = 0;
+			behind->lease_request = 0; /* its answer comes too late */
+		}
+	}
+}
+
+void
 message_forget(struct message_board *board, struct message *message)
 {
 	leave_list(board, message);

@@ -114,6 +114,18 @@ void message_set_state(struct message_board *board, struct message *message,
 /* From MESSAGE_READY to MESSAGE_RUNNING, on the connection "runner". */
 void message_run(struct message_board *board, struct message *message, const void *runner);
 
+/*
+ * "again" is a later delivery of a message that waits on MESSAGE_READY, as it does itself: it takes
+ * the other's place in the order, and the other is forgotten with its ack id.
+ */
+void message_replace(struct message_board *board, struct message *message, struct message *again);
+
+/*
+ * The service brings this message again, and with it all behind it in its lane: what waits there
+ * has lost its lease too, or it would overtake.
+ */
+void message_end_lane(struct message_board *board, const struct message *message);
+
 /* Takes a message off its list and frees it. */
 void message_forget(struct message_board *board, struct message *message);
 

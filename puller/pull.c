@@ -176,28 +176,21 @@ credit(const struct puller *puller)
 /* ---- answers --------------------------------------------------------------------------- */
 
 /*
- * A message of an ordering key that waits here already comes again: its lease was lost, and with
- * it those of everything behind it. These copies are stale, and the new run is in order. What is
- * before it does not come again.
+ * A message that waits here comes again: its lease was lost, or the service gave it out twice. At
+ * the end of its lane it would be behind what must follow it, so it takes the place it had.
  */
 static void
-drop_stale_lane(struct puller *puller, const struct message *message)
+keep_place(struct puller *puller, struct message *again)
 {
-	struct message *held;
-	struct message *next;
-	bool stale = false;
+	struct message *message;
 
-	for (held = TAILQ_FIRST(&puller->board.list[MESSAGE_READY]); held != NULL; held = next)
+	TAILQ_FOREACH(message, &puller->board.list[MESSAGE_READY], link)
 	{
-		next = TAILQ_NEXT(held, link);
-		if (held->lane != message->lane || held == message)
+		if (message->lane == again->lane && message != again &&
+			strcmp(message->message_id, again->message_id) == 0)
 		{
-			continue;
-		}
-		stale |= strcmp(held->message_id, message->message_id) == 0;
-		if (stale)
-		{
-			message_forget(&puller->board, held);
+			message_replace(&puller->board, message, again);
+			return;
 		}
 	}
 }
@@ -222,7 +215,7 @@ hold(struct puller *puller, struct message *message, int64_t lease_start)
 	puller->counters.pulled++;
 	if (message->lane != NULL)
 	{
-		drop_stale_lane(puller, message);
+		keep_place(puller, message);
 	}
 	if (puller->stopping)
 	{

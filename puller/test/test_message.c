@@ -122,6 +122,77 @@ test_ready_keeps_the_order_of_arrival(void **state)
 	}
 }
 
+static struct message *
+hold_in_lane(struct message_board *board, const char *message_id, const char *ordering_key)
+{
+	struct message *message = make_message(message_id, 1);
+
+	message->ordering_key = memory_copy_text(ordering_key);
+	message->lease_end = 1000;
+	message_hold(board, message);
+	return message;
+}
+
+static void
+test_a_message_that_comes_again_keeps_its_place(void **state)
+{
+	struct message_board board;
+	struct message *one;
+	struct message *two;
+	struct message *again;
+
+	(void) state;
+	message_board_init(&board);
+	one = hold_in_lane(&board, "1", "lane");
+	two = hold_in_lane(&board, "2", "lane");
+	again = hold_in_lane(&board, "1", "lane");
+	one->suspect = true;
+	message_replace(&board, one, again);
+	assert_int_equal(board.held, 2);
+	assert_int_equal(board.count[MESSAGE_READY], 2);
+	assert_true(again->suspect);
+	assert_ptr_equal(TAILQ_FIRST(&board.list[MESSAGE_READY]), again);
+	/* Also after both have been taken and given back. */
+	message_set_state(&board, again, MESSAGE_RUNNING);
+	message_set_state(&board, two, MESSAGE_RUNNING);
+	message_set_state(&board, two, MESSAGE_READY);
+	message_set_state(&board, again, MESSAGE_READY);
+	assert_ptr_equal(TAILQ_FIRST(&board.list[MESSAGE_READY]), again);
+	message_forget(&board, again);
+	message_forget(&board, two);
+}
+
+static void
+test_leases_behind_a_lost_one_end(void **state)
+{
+	static const struct
+	{
+		const char *ordering_key;
+		int64_t lease_end;
+	} held[] = {{"a", 1000}, {"a", 1000}, {"b", 1000}, {"a", 0}, {NULL, 1000}, {"a", 0}};
+	struct message_board board;
+	struct message *message[6];
+
+	(void) state;
+	message_board_init(&board);
+	for (int i = 0; i < 6; i++)
+	{
+		message[i] = hold_in_lane(&board, "id", held[i].ordering_key);
+	}
+	message[5]->lease_request = 7;
+	message_end_lane(&board, message[4]);
+	message_end_lane(&board, message[1]);
+	for (int i = 0; i < 6; i++)
+	{
+		assert_int_equal(message[i]->lease_end, held[i].lease_end);
+	}
+	assert_int_equal(message[5]->lease_request, 0);
+	for (int i = 0; i < 6; i++)
+	{
+		message_forget(&board, message[i]);
+	}
+}
+
 /* Whether a step ends the process by abort(), tried in a child. */
 static bool
 aborts(enum message_state from, enum message_state to)
@@ -197,6 +268,8 @@ main(void)
 		cmocka_unit_test(test_new_message_is_empty),
 		cmocka_unit_test(test_board_counts_what_it_holds),
 		cmocka_unit_test(test_ready_keeps_the_order_of_arrival),
+		cmocka_unit_test(test_a_message_that_comes_again_keeps_its_place),
+		cmocka_unit_test(test_leases_behind_a_lost_one_end),
 		cmocka_unit_test(test_every_step_is_allowed_or_aborts),
 		cmocka_unit_test(test_each_defect_has_the_name_of_the_database),
 	};
