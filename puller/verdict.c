@@ -44,7 +44,7 @@ log_verdict(const struct puller *puller, enum log_level level, const char *verdi
 }
 
 /* The verdicts of inbox_process_batch, what becomes of the message, and where it is counted. */
-static const struct
+static const struct known_verdict
 {
 	const char *name;
 	enum verdict verdict;
@@ -73,25 +73,42 @@ verdict_at(const PGresult *rows, size_t place)
 	return PQgetvalue(rows, row, 1);
 }
 
-enum verdict
-verdict_of(struct puller *puller, const struct message *message, const PGresult *rows, size_t place)
+static const struct known_verdict *
+find_verdict(const char *name)
 {
-	const char *name = verdict_at(rows, place);
-
 	for (size_t i = 0; name != NULL && i < sizeof(verdicts) / sizeof(verdicts[0]); i++)
 	{
 		if (strcmp(name, verdicts[i].name) == 0)
 		{
-			++*(uint64_t *) ((char *) &puller->counters + verdicts[i].counter);
-			log_verdict(puller, verdicts[i].level, name, message);
-			if (puller->halted && verdicts[i].counter == offsetof(struct counters, applied))
-			{
-				puller->halted = false;
-				log_event(LOG_INFO, "source_resumed", "source", LOG_TEXT, puller->config->source,
-						  NULL);
-			}
-			return verdicts[i].verdict;
+			return &verdicts[i];
 		}
+	}
+	return NULL;
+}
+
+static void
+count_verdict(struct puller *puller, const struct known_verdict *known,
+			  const struct message *message)
+{
+	++*(uint64_t *) ((char *) &puller->counters + known->counter);
+	log_verdict(puller, known->level, known->name, message);
+}
+
+enum verdict
+verdict_of(struct puller *puller, const struct message *message, const PGresult *rows, size_t place)
+{
+	const char *name = verdict_at(rows, place);
+	const struct known_verdict *known = find_verdict(name);
+
+	if (known != NULL)
+	{
+		count_verdict(puller, known, message);
+		if (puller->halted && known->counter == offsetof(struct counters, applied))
+		{
+			puller->halted = false;
+			log_event(LOG_INFO, "source_resumed", "source", LOG_TEXT, puller->config->source, NULL);
+		}
+		return known->verdict;
 	}
 	log_event(LOG_ERROR, "verdict_missing", "message_id", LOG_TEXT, message->message_id, "verdict",
 			  LOG_TEXT, name, "hint", LOG_TEXT,
@@ -125,11 +142,10 @@ verdict_of_failure(struct puller *puller, const struct message *message,
 	{
 		outcome.pause_ms = (int64_t) (read_double(rows, 0, 2) * 1000);
 	}
-	if (strcmp(name, "duplicate") == 0)
+	if (strcmp(name, "duplicate") == 0 || strcmp(name, "conflict") == 0)
 	{
 		outcome.durable = true;
-		puller->counters.duplicate++;
-		log_verdict(puller, LOG_DEBUG, name, message);
+		count_verdict(puller, find_verdict(name), message);
 		return outcome;
 	}
 	outcome.durable = dead;

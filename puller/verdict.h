@@ -21,7 +21,7 @@ enum verdict verdict_of(struct puller *puller, const struct message *message, co
 
 struct verdict_of_failure
 {
-	bool durable;	  /* dead or a duplicate: to be acknowledged */
+	bool durable;	  /* dead, a duplicate or a conflict: to be acknowledged */
 	bool halted;	  /* the source is: nothing was counted */
 	int64_t pause_ms; /* else: when it is to come again */
 };

@@ -40,16 +40,56 @@ BEGIN ATOMIC
 			inbox_failure_write.context,
 			pg_catalog.clock_timestamp() + retry_after * interval '1 second')
 		ON CONFLICT (source_id, key) WHERE f.status IN ('retrying', 'dead', 'parked')
-		DO UPDATE SET (status, reason, attempts, message_id, delivery_attempt, sqlstate, error,
-				detail, hint, context, retry_at, last_failed_at)
-			= (EXCLUDED.status, EXCLUDED.reason, EXCLUDED.attempts, EXCLUDED.message_id,
-				EXCLUDED.delivery_attempt, EXCLUDED.sqlstate, EXCLUDED.error, EXCLUDED.detail,
-				EXCLUDED.hint, EXCLUDED.context, EXCLUDED.retry_at, EXCLUDED.last_failed_at)
+		DO UPDATE SET (status, reason, attempts, payload, attributes, ordering_key, message_id,
+				publish_time, delivery_attempt, payload_hash, sqlstate, error, detail, hint,
+				context, retry_at, last_failed_at)
+			= (EXCLUDED.status, EXCLUDED.reason, EXCLUDED.attempts, EXCLUDED.payload,
+				EXCLUDED.attributes, EXCLUDED.ordering_key, EXCLUDED.message_id,
+				EXCLUDED.publish_time, EXCLUDED.delivery_attempt, EXCLUDED.payload_hash,
+				EXCLUDED.sqlstate, EXCLUDED.error, EXCLUDED.detail, EXCLUDED.hint,
+				EXCLUDED.context, EXCLUDED.retry_at, EXCLUDED.last_failed_at)
 			WHERE f.status = 'retrying';
 END;
 COMMENT ON FUNCTION @extschema@.inbox_failure_write(integer, text, @extschema@.inbox_message, bigint,
 	text, text, integer, double precision, text, text, text, text, text) IS
 	'writes the row of a failed message, or brings it up to date';
+
+CREATE FUNCTION @extschema@.inbox_failure_conflict(source_row @extschema@.inbox_source,
+	this_key text, message @extschema@.inbox_message, hash bigint) RETURNS boolean
+	LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
+	SET search_path = pg_catalog, pg_temp
+AS $$
+BEGIN
+	-- Only hashes of the same form can be compared.
+	PERFORM FROM @extschema@.inbox_claim c
+		WHERE c.source_id = source_row.id AND c.key = this_key AND source_row.conflict_check
+		AND c.payload_hash <> hash AND (c.payload_hash # hash) & 1 = 0;
+	IF NOT FOUND THEN
+		RETURN false;
+	END IF;
+	INSERT INTO @extschema@.inbox_failure (source_id, key, status, reason, payload, attributes,
+			ordering_key, message_id, publish_time, delivery_attempt, payload_hash, sqlstate, error)
+		VALUES (source_row.id, this_key, 'conflict', 'conflict', message.payload,
+			message.attributes, message.ordering_key, message.message_id, message.publish_time,
+			message.delivery_attempt, hash, 'IX001', 'the key was claimed with another payload')
+		ON CONFLICT (source_id, key, status, payload_hash)
+			WHERE status IN ('conflict', 'expired') DO NOTHING;
+	RETURN true;
+END
+$$;
+COMMENT ON FUNCTION @extschema@.inbox_failure_conflict(@extschema@.inbox_source, text,
+	@extschema@.inbox_message, bigint) IS
+	'keeps a message whose key was claimed with another payload; false if it was not';
+
+-- IX006 is noted before a message runs that may have ended its backend: that attempt is not made
+-- yet, and what it then fails with is not one more.
+CREATE FUNCTION @extschema@.inbox_fail_attempts(failure @extschema@.inbox_failure, sqlstate text)
+	RETURNS integer
+	LANGUAGE sql IMMUTABLE PARALLEL SAFE
+	RETURN coalesce(failure.attempts, 0) + (sqlstate IS DISTINCT FROM 'IX006'
+		AND failure.sqlstate IS DISTINCT FROM 'IX006')::integer;
+COMMENT ON FUNCTION @extschema@.inbox_fail_attempts(@extschema@.inbox_failure, text) IS
+	'how many attempts have been made, with the one that failed now';
 
 CREATE FUNCTION @extschema@.inbox_fail_verdict(source_row @extschema@.inbox_source,
 	failure @extschema@.inbox_failure, this_key text, sqlstate text, halt_after integer)
@@ -58,7 +98,7 @@ CREATE FUNCTION @extschema@.inbox_fail_verdict(source_row @extschema@.inbox_sour
 	SET search_path = pg_catalog, pg_temp
 AS $$
 DECLARE
-	attempt integer := coalesce(failure.attempts, 0) + 1;
+	attempts integer := @extschema@.inbox_fail_attempts(failure, sqlstate);
 	blame text := @extschema@.inbox_blame(sqlstate);
 	others bigint;
 BEGIN
@@ -73,11 +113,11 @@ BEGIN
 		AND f.key <> this_key;
 	IF others + 1 >= halt_after THEN
 		RETURN 'halted';
-	ELSIF blame = 'unclear' AND attempt >= 20
+	ELSIF blame = 'unclear' AND attempts >= 20
 		AND failure.failed_at < clock_timestamp() - interval '24 hours'
 	THEN
 		RETURN 'dead';
-	ELSIF blame = 'unclear' OR attempt < source_row.max_attempts THEN
+	ELSIF blame = 'unclear' OR attempts < source_row.max_attempts THEN
 		RETURN 'retrying';
 	END IF;
 	RETURN 'dead';
@@ -123,7 +163,8 @@ BEGIN
 	IF claimed = 0 THEN
 		DELETE FROM @extschema@.inbox_failure f WHERE f.id = failure.id;
 		PERFORM @extschema@.inbox_durable(true);
-		verdict := 'duplicate';
+		verdict := CASE WHEN @extschema@.inbox_failure_conflict(source_row, this_key, message,
+			hash) THEN 'conflict' ELSE 'duplicate' END;
 		RETURN NEXT;
 		RETURN;
 	END IF;
@@ -140,7 +181,9 @@ BEGIN
 		UPDATE @extschema@.inbox_source s SET halted_since = clock_timestamp()
 			WHERE s.id = this_id AND s.halted_since IS NULL;
 	ELSIF verdict = 'dead' OR @extschema@.inbox_blame(sqlstate) <> 'nobody' THEN
-		attempts := attempts + (reason = 'handler')::integer;
+		attempts := CASE WHEN reason = 'handler'
+			THEN @extschema@.inbox_fail_attempts(failure, sqlstate)
+				+ (verdict <> 'dead' AND sqlstate = 'IX006')::integer ELSE attempts END;
 		PERFORM @extschema@.inbox_failure_write(this_id, this_key, message, hash,
 			verdict, reason, attempts, retry_after, sqlstate, error, detail, hint, context);
 	END IF;
@@ -149,5 +192,6 @@ END
 $$;
 COMMENT ON FUNCTION @extschema@.inbox_fail(@extschema@.inbox_message, text, text, text, text, text,
 	text, text, integer) IS
-	'records a failed attempt, in a transaction of its own: retrying, dead, duplicate or halted';
+	'records a failed attempt, in a transaction of its own: retrying, dead, duplicate, conflict or '
+	'halted';
 
