@@ -1,0 +1,33 @@
+# SPDX-License-Identifier: PostgreSQL
+"""A running inbox-puller."""
+
+import os
+import subprocess
+
+
+class Puller:
+    """One process; its log is kept for a trial that fails."""
+
+    def __init__(self, program, log, service, options):
+        environment = dict(os.environ, PUBSUB_EMULATOR_HOST=service.address)
+        with open(log, 'ab') as out:
+            self.process = subprocess.Popen(
+                [program, '--subscription', service.name, '--log-format=json',
+                 '--log-level=debug', *options],
+                env=environment, stdin=subprocess.DEVNULL, stdout=out, stderr=out)
+
+    def kill(self):
+        """Returns whether it was there to be killed."""
+        running = self.process.poll() is None
+        self.process.kill()
+        self.process.wait()
+        return running
+
+    def stop(self):
+        """Returns the exit status; negative: the signal that ended it."""
+        self.process.terminate()
+        try:
+            return self.process.wait(40)
+        except subprocess.TimeoutExpired:
+            self.process.kill()
+            return self.process.wait()

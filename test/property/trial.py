@@ -1,0 +1,140 @@
+# SPDX-License-Identifier: PostgreSQL
+"""One seed: publishes its stream, lets pullers consume it, kills what it says, looks at the end."""
+
+import json
+import os
+import time
+
+from model import Model
+from puller import Puller
+from stream import Stream
+
+SCHEMA = os.path.join(os.path.dirname(os.path.abspath(__file__)), 'schema.sql')
+# Seconds within which everything must be acknowledged, and between two looks.
+PATIENCE = 90
+PAUSE = 0.02
+
+
+class Trial:
+    """folder: where logs are kept; cluster and service serve no other trial meanwhile."""
+
+    def __init__(self, seed, folder, cluster, service, program):
+        self.stream = Stream(seed)
+        self.folder = folder
+        self.cluster = cluster
+        self.service = service
+        self.program = program
+        self.schema = 'trial_%d' % seed
+        self.pullers = []
+        self.problems = []
+        self.killed = 0
+
+    def run(self):
+        """Returns the problems found: sentences."""
+        os.makedirs(self.folder)
+        self.service.create(self.schema)
+        self.create_ledger()
+        try:
+            message_ids = self.consume()
+        finally:
+            self.stop_pullers()
+        observed = self.observe()
+        observed['message_ids'] = message_ids
+        self.keep('observed.json', observed)
+        self.problems += Model(self.stream, observed).check()
+        self.service.delete()
+        self.cluster.sql('DROP SCHEMA %s CASCADE' % self.schema)
+        return self.problems
+
+    # ---- what is consumed -------------------------------------------------------------------
+
+    def create_ledger(self):
+        with open(SCHEMA, encoding='utf8') as file:
+            schema = file.read()
+        sequences = ''.join('CREATE SEQUENCE %s;\n' % one for one in self.stream.sequences())
+        self.cluster.sql(
+            'CREATE SCHEMA %s;\nSET search_path = %s, public;\n%s\n%s'
+            "SELECT inbox_source_ensure('%s') \\g /dev/null\n"
+            "UPDATE inbox_source SET max_attempts = %d WHERE name = '%s';\n"
+            % (self.schema, self.schema, schema, sequences, self.service.name,
+               self.stream.max_attempts, self.service.name))
+
+    def consume(self):
+        stream = self.stream
+        ids = self.service.publish(stream.messages[:stream.published_before])
+        if stream.redelivery > 0:
+            self.service.redeliver(stream.redelivery, stream.seed)
+        for _ in range(stream.pullers):
+            self.start_puller()
+        ids += self.service.publish(stream.messages[stream.published_before:])
+        for done in stream.kills:
+            self.wait_until(lambda: self.service.unacked() <= len(stream.messages) - done)
+            self.kill()
+        self.service.behave()
+        self.wait_until(lambda: self.service.unacked() == 0)
+        return ids
+
+    def wait_until(self, condition):
+        """Gives up quietly: what is missing in the end is told by the model."""
+        end = time.monotonic() + PATIENCE
+        while not condition() and time.monotonic() < end:
+            time.sleep(PAUSE)
+
+    # ---- who consumes it --------------------------------------------------------------------
+
+    def start_puller(self):
+        log = os.path.join(self.folder, 'puller%d.log' % (len(self.pullers) + 1))
+        self.pullers.append(Puller(self.program, log, self.service, [
+            '--handler', self.schema + '.post', '--dbname', self.cluster.conninfo('puller'),
+            '--workers=%d' % self.stream.workers, '--batch-size=%d' % self.stream.batch_size,
+            # What stops at a run of failures is another test's.
+            '--halt-after=100000']))
+
+    def kill(self):
+        kinds = {'puller': self.kill_puller, 'backend': self.cluster.kill_backend,
+                 'sessions': self.cluster.end_sessions, 'server': self.cluster.crash}
+        self.killed += kinds[self.stream.kill]()
+
+    def kill_puller(self):
+        was_running = self.pullers[-1].kill()
+        self.service.end_leases()
+        self.start_puller()
+        return was_running
+
+    def stop_pullers(self):
+        for number, puller in enumerate(self.pullers, 1):
+            if puller.process.returncode == -9:
+                continue
+            status = puller.stop()
+            if status != 0:
+                self.problems.append('puller %d ended with status %d' % (number, status))
+
+    # ---- the end ----------------------------------------------------------------------------
+
+    def observe(self):
+        observed = self.cluster.json('''
+            SET search_path = %s, public;
+            SELECT json_build_object(
+                'effects', (SELECT coalesce(json_agg(json_build_array(key, intent) ORDER BY n),
+                    '[]') FROM effect),
+                'balances', (SELECT coalesce(json_agg(json_build_array(account, amount)), '[]')
+                    FROM (SELECT account, sum(amount) AS amount FROM leg GROUP BY account) t),
+                'claims', (SELECT coalesce(json_agg(key), '[]') FROM inbox_claim
+                    WHERE source_id = s.id),
+                'failures', (SELECT coalesce(json_agg(json_build_object('key', key,
+                        'status', status, 'reason', reason, 'attempts', attempts,
+                        'sqlstate', sqlstate, 'error', error, 'message_id', message_id,
+                        'payload', convert_from(payload, 'UTF8'),
+                        'seconds', extract(epoch FROM last_failed_at - failed_at)) ORDER BY id),
+                    '[]') FROM inbox_failure WHERE source_id = s.id))
+            FROM inbox_source s WHERE name = '%s'
+            ''' % (self.schema, self.service.name))
+        for row in observed['failures']:
+            # Of a message that has no key the whole envelope may be kept.
+            row['intent'] = json.loads(row['payload']).get('intent')
+        observed['unacked'] = self.service.unacked()
+        return observed
+
+    def keep(self, name, value):
+        with open(os.path.join(self.folder, name), 'w', encoding='utf8') as file:
+            json.dump(value, file, indent=1)
