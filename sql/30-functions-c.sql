@@ -65,6 +65,12 @@ CREATE FUNCTION @extschema@.inbox_durable(proof boolean) RETURNS void
 COMMENT ON FUNCTION @extschema@.inbox_durable(boolean) IS
 	'this transaction''s COMMIT is to be durable; with proof: also what it has read';
 
+CREATE FUNCTION @extschema@.inbox_retry_one(id bigint, payload bytea, key text) RETURNS boolean
+	AS 'MODULE_PATHNAME', 'inbox_retry_one'
+	LANGUAGE C VOLATILE PARALLEL UNSAFE;
+COMMENT ON FUNCTION @extschema@.inbox_retry_one(bigint, bytea, text) IS
+	'inbox_retry without the messages that wait for this one';
+
 CREATE FUNCTION @extschema@.inbox_check_variant()
 	RETURNS TABLE (name text, ok boolean, detail text)
 	LANGUAGE sql STABLE PARALLEL SAFE

@@ -86,6 +86,39 @@ inbox_claims_open(inbox_claims *claims, inbox_message *messages, int count)
 #endif
 }
 
+void
+inbox_claims_drop_decided(inbox_claims *claims)
+{
+	int kept = 0;
+
+	for (int i = 0; i < claims->opened; i++)
+	{
+		if (claims->open[i]->verdict == INBOX_NEW)
+			claims->open[kept++] = claims->open[i];
+	}
+	claims->opened = kept;
+}
+
+const inbox_message *
+inbox_claims_first(const inbox_claims *claims, const text *key)
+{
+	int low = 0;
+	int high = claims->count;
+
+	while (low < high)
+	{
+		int middle = (low + high) / 2;
+
+		if (compare_keys(claims->sorted[middle]->key, key) < 0)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	if (low < claims->count && compare_keys(claims->sorted[low]->key, key) == 0)
+		return claims->sorted[low];
+	return NULL;
+}
+
 /* ---- verdicts --------------------------------------------------------------------------- */
 
 static void

@@ -38,6 +38,12 @@ extern void inbox_claims_find(const inbox_home *home, const inbox_source *source
 extern void inbox_claims_insert(const inbox_home *home, const inbox_source *source,
 								const inbox_claims *claims);
 
+/* Takes the messages that have got a verdict off the open ones. */
+extern void inbox_claims_drop_decided(inbox_claims *claims);
+
+/* The first message of the call with this key, or NULL. */
+extern const inbox_message *inbox_claims_first(const inbox_claims *claims, const text *key);
+
 /* Decides the further copies of each key by what became of the first one. */
 extern void inbox_claims_followers(const inbox_source *source, const inbox_claims *claims);
 

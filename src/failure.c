@@ -13,8 +13,6 @@
 void
 inbox_failure_expire(const inbox_source *source, inbox_claims *claims)
 {
-	int kept = 0;
-
 	if (!source->forgetful)
 		return;
 	for (int i = 0; i < claims->opened; i++)
@@ -23,33 +21,52 @@ inbox_failure_expire(const inbox_source *source, inbox_claims *claims)
 
 		if (message->published && message->publish_time < source->purged_before)
 			message->verdict = INBOX_EXPIRED;
-		else
-			claims->open[kept++] = message;
 	}
-	claims->opened = kept;
+	inbox_claims_drop_decided(claims);
 }
 
 /* ---- kept messages ---------------------------------------------------------------------- */
+
+#define KEEP                                                                                      \
+	"INSERT INTO %1$s.inbox_failure (source_id, key, payload, attributes, ordering_key,"          \
+	" message_id, publish_time, delivery_attempt, payload_hash, status, reason, sqlstate, error)" \
+	" SELECT $1, m.key, m.payload, m.attributes, m.ordering_key, m.message_id, m.publish_time,"   \
+	" m.delivery_attempt, $3, $4, $4, $5, $6 FROM (SELECT ($2).*) AS m"
 
 static const Oid keep_types[] = {INT4OID, InvalidOid, INT8OID, TEXTOID, TEXTOID, TEXTOID};
 
 /* A message that comes again is kept once. */
 static inbox_statement keep = {
-	.text = "INSERT INTO %1$s.inbox_failure (source_id, key, payload, attributes, ordering_key,"
-			" message_id, publish_time, delivery_attempt, payload_hash, status, reason,"
-			" sqlstate, error)"
-			" SELECT $1, m.key, m.payload, m.attributes, m.ordering_key, m.message_id,"
-			" m.publish_time, m.delivery_attempt, $3, $4, $4, $5, $6"
-			" FROM (SELECT ($2).*) AS m"
-			" ON CONFLICT (source_id, key, status, payload_hash)"
-			" WHERE status OPERATOR(pg_catalog.=) ANY ('{conflict,expired}') DO NOTHING",
+	.text = KEEP " ON CONFLICT (source_id, key, status, payload_hash)"
+				 " WHERE status OPERATOR(pg_catalog.=) ANY ('{conflict,expired}') DO NOTHING",
 	.nargs = 6,
 	.types = keep_types};
+
+/* It may have failed before its ordering key was parked: then its row says so from now on. */
+static inbox_statement park = {.text = KEEP
+							   " ON CONFLICT (source_id, key)"
+							   " WHERE status OPERATOR(pg_catalog.=) ANY ('{retrying,dead,parked}')"
+							   " DO UPDATE SET status = EXCLUDED.status, reason = EXCLUDED.reason,"
+							   " retry_at = NULL",
+							   .nargs = 6,
+							   .types = keep_types};
+
+typedef struct kept_as
+{
+	const char *status;
+	const char *sqlstate;
+	const char *error;
+} kept_as;
+
+static const kept_as kept[] = {
+	[INBOX_CONFLICT] = {"conflict", "IX001", "the key was claimed with another payload"},
+	[INBOX_PARKED] = {"parked", "IX004", "waits for an earlier message of its ordering key"},
+	[INBOX_EXPIRED] = {"expired", NULL, "published before the time from which keys are kept"}};
 
 static void
 keep_message(const inbox_home *home, const inbox_source *source, const inbox_message *message)
 {
-	bool conflict = message->verdict == INBOX_CONFLICT;
+	const kept_as *as = &kept[message->verdict];
 	Datum values[lengthof(keep_types)];
 	char nulls[lengthof(keep_types) + 1] = "      ";
 	inbox_caller caller;
@@ -58,14 +75,12 @@ keep_message(const inbox_home *home, const inbox_source *source, const inbox_mes
 	values[1] = inbox_message_row(home, message, source);
 	values[2] = Int64GetDatum(message->hash);
 	nulls[2] = message->hashed ? ' ' : 'n';
-	values[3] = CStringGetTextDatum(conflict ? "conflict" : "expired");
-	values[4] = CStringGetTextDatum("IX001");
-	nulls[4] = conflict ? ' ' : 'n';
-	values[5] = CStringGetTextDatum(
-		conflict ? "the key was claimed with another payload"
-				 : "published before the time from which on keys are remembered");
+	values[3] = CStringGetTextDatum(as->status);
+	nulls[4] = as->sqlstate != NULL ? ' ' : 'n';
+	values[4] = as->sqlstate != NULL ? CStringGetTextDatum(as->sqlstate) : (Datum) 0;
+	values[5] = CStringGetTextDatum(as->error);
 	caller = inbox_home_begin(home);
-	(void) inbox_home_run(home, &keep, values, nulls);
+	(void) inbox_home_run(home, message->verdict == INBOX_PARKED ? &park : &keep, values, nulls);
 	inbox_home_end(caller);
 }
 
@@ -75,7 +90,9 @@ inbox_failure_keep(const inbox_home *home, const inbox_source *source,
 {
 	for (int i = 0; i < count; i++)
 	{
-		if (messages[i].verdict == INBOX_CONFLICT || messages[i].verdict == INBOX_EXPIRED)
+		inbox_verdict verdict = messages[i].verdict;
+
+		if (verdict == INBOX_CONFLICT || verdict == INBOX_PARKED || verdict == INBOX_EXPIRED)
 			keep_message(home, source, &messages[i]);
 	}
 }

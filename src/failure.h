@@ -15,7 +15,7 @@
 /* Decides the open messages that are older than the memory of keys: INBOX_EXPIRED. */
 extern void inbox_failure_expire(const inbox_source *source, inbox_claims *claims);
 
-/* Keeps the messages with the verdicts INBOX_CONFLICT and INBOX_EXPIRED. */
+/* Keeps the messages with the verdicts INBOX_CONFLICT, INBOX_PARKED and INBOX_EXPIRED. */
 extern void inbox_failure_keep(const inbox_home *home, const inbox_source *source,
 							   const inbox_message *messages, int count);
 

@@ -186,21 +186,25 @@ inbox_handler_run(const inbox_home *home, inbox_handler *handler, const inbox_me
 	return result;
 }
 
+Oid
+inbox_handler_find(const char *name)
+{
+	PGFunction resolve = strchr(name, '(') != NULL ? regprocedurein : regprocin;
+
+	return DatumGetObjectId(DirectFunctionCall1(resolve, CStringGetDatum(name)));
+}
+
 PG_FUNCTION_INFO_V1(inbox_handler_signature);
 
 Datum
 inbox_handler_signature(PG_FUNCTION_ARGS)
 {
 	inbox_handler handler;
-	PGFunction resolve;
 	Oid function;
-	char *name;
 
 	if (PG_ARGISNULL(0))
 		inbox_handler_refuse_null();
-	name = text_to_cstring(PG_GETARG_TEXT_PP(0));
-	resolve = strchr(name, '(') != NULL ? regprocedurein : regprocin;
-	function = DatumGetObjectId(DirectFunctionCall1(resolve, CStringGetDatum(name)));
+	function = inbox_handler_find(text_to_cstring(PG_GETARG_TEXT_PP(0)));
 	inbox_handler_open(inbox_home_find(fcinfo), function, &handler);
 	PG_RETURN_TEXT_P(cstring_to_text(format_procedure_qualified(function)));
 }

@@ -36,6 +36,9 @@ extern void inbox_handler_open(const inbox_home *home, Oid function, inbox_handl
 
 extern void inbox_handler_refuse_null(void);
 
+/* The function that a name or a signature means; PostgreSQL's own errors where there is none. */
+extern Oid inbox_handler_find(const char *name);
+
 /*
  * Runs it as the caller; settings and role it leaves behind are undone. What it returns lives in
  * the current memory context. Sets *isnull too where it does not return jsonb.

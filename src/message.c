@@ -137,12 +137,32 @@ read_row(inbox_message *message, TupleDesc desc, const inbox_source *source,
 		check_source(DatumGetTextPP(values[INBOX_MESSAGE_SOURCE]), source);
 }
 
+void
+inbox_message_one(const inbox_home *home, Datum row, const inbox_source *source,
+				  inbox_message *message)
+{
+	TupleDesc desc = lookup_rowtype_tupdesc(home->message, -1);
+	inbox_message_context context;
+
+	inbox_message_entered(&context, message->ordinal, NULL);
+	message->row = DatumGetHeapTupleHeader(row);
+	read_row(message, desc, source, &context);
+	inbox_message_left(&context);
+	ReleaseTupleDesc(desc);
+}
+
+static void
+refuse_null_element(int ordinal)
+{
+	ereport(ERROR, (errcode(ERRCODE_NULL_VALUE_NOT_ALLOWED),
+					errmsg("message %d of the array is NULL", ordinal),
+					errcontext("inbox: {\"ordinal\":%d,\"key\":null}", ordinal)));
+}
+
 inbox_message *
 inbox_message_array(const inbox_home *home, Datum array, const inbox_source *source, int *count)
 {
 	ArrayType *elements = DatumGetArrayTypeP(array);
-	TupleDesc desc = lookup_rowtype_tupdesc(home->message, -1);
-	inbox_message_context context;
 	inbox_message *messages;
 	Datum *values;
 	bool *nulls;
@@ -155,18 +175,11 @@ inbox_message_array(const inbox_home *home, Datum array, const inbox_source *sou
 	messages = palloc0(sizeof(inbox_message) * *count);
 	for (int i = 0; i < *count; i++)
 	{
-		inbox_message *message = &messages[i];
-
-		message->ordinal = i + 1;
-		inbox_message_entered(&context, message->ordinal, NULL);
+		messages[i].ordinal = i + 1;
 		if (nulls[i])
-			ereport(ERROR, (errcode(ERRCODE_NULL_VALUE_NOT_ALLOWED),
-							errmsg("message %d of the array is NULL", message->ordinal)));
-		message->row = DatumGetHeapTupleHeader(values[i]);
-		read_row(message, desc, source, &context);
-		inbox_message_left(&context);
+			refuse_null_element(i + 1);
+		inbox_message_one(home, values[i], source, &messages[i]);
 	}
-	ReleaseTupleDesc(desc);
 	return messages;
 }
 

@@ -37,6 +37,7 @@ typedef struct inbox_message
 	bool hashed;
 	int64 hash;
 	inbox_verdict verdict;
+	bool parks;		   /* its key is to be claimed, its handler not to be run */
 	bool hash_claimed; /* of the claim that already has the key: its hash */
 	int64 claimed_hash;
 } inbox_message;
@@ -58,6 +59,10 @@ enum
 /* The messages of an array of inbox_message, in its order. Sets *count. */
 extern inbox_message *inbox_message_array(const inbox_home *home, Datum array,
 										  const inbox_source *source, int *count);
+
+/* One message, given as a value of the type inbox_message. */
+extern void inbox_message_one(const inbox_home *home, Datum row, const inbox_source *source,
+							  inbox_message *message);
 
 /* IX002 unless the key can be one. NULL is allowed here to say that it is not allowed. */
 extern void inbox_message_check_key(const text *key);

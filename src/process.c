@@ -15,6 +15,7 @@
 
 #include "claim.h"
 #include "failure.h"
+#include "order.h"
 #include "process.h"
 
 /* ---- results ---------------------------------------------------------------------------- */
@@ -80,8 +81,8 @@ run_one(const inbox_call *call, inbox_message *message, kept_results *results)
 	inbox_message_left(&context);
 }
 
-static void
-run_handlers(const inbox_call *call)
+void
+inbox_call_apply(const inbox_call *call)
 {
 	kept_results results = {.context = CurrentMemoryContext};
 	MemoryContext each =
@@ -132,6 +133,7 @@ decide(inbox_call *call)
 	inbox_claims_open(&claims, call->messages, call->count);
 	inbox_claims_find(call->home, &call->source, &claims);
 	inbox_failure_expire(&call->source, &claims);
+	inbox_order_hold(call->home, &call->source, &claims);
 	inbox_claims_insert(call->home, &call->source, &claims);
 	inbox_claims_followers(&call->source, &claims);
 }
@@ -148,11 +150,10 @@ mark_applied(inbox_call *call, bool single)
 
 		if (single && message->verdict == INBOX_CONFLICT)
 			refuse_conflict(call, message);
-		if (message->verdict == INBOX_NEW)
-		{
-			message->verdict = INBOX_APPLIED;
-			any = true;
-		}
+		if (message->verdict != INBOX_NEW)
+			continue;
+		message->verdict = message->parks ? INBOX_PARKED : INBOX_APPLIED;
+		any = any || !message->parks;
 	}
 	return any;
 }
@@ -179,10 +180,10 @@ inbox_call_run(inbox_call *call, bool single)
 	if (call->count == 0)
 		return;
 	if (call->handler != NULL)
-		inbox_source_lock(&call->source);
+		inbox_source_lock(call->home, &call->source);
 	decide(call);
 	any = mark_applied(call, single);
 	if (call->handler != NULL)
-		run_handlers(call);
+		inbox_call_apply(call);
 	write_failures(call, any);
 }

@@ -27,4 +27,7 @@ typedef struct inbox_call
  */
 extern void inbox_call_run(inbox_call *call, bool single);
 
+/* Runs the handler for the messages with the verdict INBOX_APPLIED, and keeps what it returns. */
+extern void inbox_call_apply(const inbox_call *call);
+
 #endif

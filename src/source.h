@@ -30,8 +30,11 @@ typedef struct inbox_source
  */
 extern void inbox_source_read(const inbox_home *home, text *name, inbox_source *source);
 
-/* Waits for the lock that everything that runs a handler holds, shared, until it commits. */
-extern void inbox_source_lock(const inbox_source *source);
+/*
+ * Waits for the lock that everything that runs a handler holds, shared, until it commits; reads the
+ * source again if there was somebody to wait for.
+ */
+extern void inbox_source_lock(const inbox_home *home, inbox_source *source);
 
 /* Notes a success, which ends a halt; waits for nobody. */
 extern void inbox_source_applied(const inbox_home *home, const inbox_source *source);

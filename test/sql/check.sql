@@ -1,5 +1,6 @@
 -- SPDX-License-Identifier: PostgreSQL
 -- Everything that would break the promise is found.
+\set SHOW_CONTEXT never
 CREATE EXTENSION inbox;
 -- pg_regress itself switches fsync off.
 CREATE VIEW trouble AS SELECT name, detail FROM inbox_check() WHERE NOT ok AND name <> 'fsync';

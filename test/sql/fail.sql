@@ -1,5 +1,6 @@
 -- SPDX-License-Identifier: PostgreSQL
 -- A failed attempt is recorded in a transaction of its own.
+\set SHOW_CONTEXT never
 CREATE EXTENSION inbox;
 CREATE TABLE ledger (key text);
 CREATE FUNCTION post(k text, p text) RETURNS void LANGUAGE sql AS $$ INSERT INTO ledger VALUES (k) $$;
@@ -77,6 +78,39 @@ SELECT verdict, attempts FROM inbox_fail(message('h1'), 'h', '22012', 'error');
 SELECT f.verdict, count(*) FROM generate_series(1, 6) i, inbox_fail(message('one'), 'o', '22012', 'error ' || i, halt_after => 2) f GROUP BY 1 ORDER BY 1;
 SELECT verdict FROM inbox_fail(message('two'), 'o', '22012', 'error', halt_after => 2);
 
+-- A message that comes with the key of another is no duplicate of it: it is kept.
+SELECT inbox_process('taken', 'one payload', 'post', 's');
+SELECT verdict FROM inbox_fail(('taken', 'one payload', NULL, NULL, 'm1', NULL, NULL, NULL), 's', NULL, 'came late', reason => 'native_dead_letter');
+SELECT verdict FROM inbox_fail(('taken', 'another payload', NULL, NULL, 'm2', NULL, NULL, NULL), 's', NULL, 'came late', reason => 'native_dead_letter');
+SELECT verdict FROM inbox_fail(('taken', 'another payload', NULL, NULL, 'm2', NULL, NULL, NULL), 's', '22012', 'division by zero');
+SELECT key, status, message_id, convert_from(payload, 'UTF8') FROM inbox_failure WHERE key = 'taken';
+SELECT inbox_configure('s', conflict_check => false);
+SELECT verdict FROM inbox_fail(('taken', 'a third', NULL, NULL, 'm3', NULL, NULL, NULL), 's', '22012', 'division by zero');
+
+-- One error of every class, raised by a handler: what is counted against its message.
+CREATE FUNCTION raises(k text, p text) RETURNS void LANGUAGE plpgsql AS
+	$$ BEGIN RAISE EXCEPTION 'as asked' USING ERRCODE = k; END $$;
+CREATE FUNCTION outcome(state text) RETURNS text LANGUAGE plpgsql AS $$
+DECLARE
+	raised text := 'nothing';
+	named boolean;
+	failed record;
+BEGIN
+	BEGIN
+		PERFORM inbox_process_batch(ARRAY[(state, 'p', NULL, NULL, NULL, NULL, NULL, NULL)]::inbox_message[], 'raises', 'e');
+	EXCEPTION WHEN OTHERS OR query_canceled OR assert_failure THEN
+		GET STACKED DIAGNOSTICS raised = RETURNED_SQLSTATE;
+	END;
+	SELECT * INTO failed FROM inbox_fail((state, 'p', NULL, NULL, NULL, NULL, NULL, NULL), 'e', raised, 'as asked', halt_after => 1000);
+	RETURN CASE WHEN raised <> state THEN 'changed to ' || raised
+		WHEN failed.attempts = 0 THEN 'not counted' ELSE 'counted' END;
+END $$;
+SELECT outcome(state), string_agg(state, ' ' ORDER BY state) FROM unnest(ARRAY['01000', '02000', '03000', '08006', '09000', '0A000', '0B000',
+	'0F000', '0L000', '0P000', '0Z000', '20000', '21000', '22012', '23505', '24000', '25006', '26000', '27000', '28000', '2B000', '2D000',
+	'2F000', '34000', '38000', '39000', '3B000', '3D000', '3F000', '40001', '40P01', '42P01', '44000', '53100', '54000', '55000',
+	'55P03', '57000', '57014', '57P01', '58030', '72000', 'F0000', 'HV000', 'P0001', 'XX000', 'IX001', 'ZZ999']) state
+GROUP BY 1 ORDER BY 1;
+
 DROP EXTENSION inbox CASCADE;
-DROP FUNCTION post;
+DROP FUNCTION post, raises, outcome;
 DROP TABLE ledger;

@@ -1,5 +1,6 @@
 -- SPDX-License-Identifier: PostgreSQL
 -- The keys of the consumer that is replaced.
+\set SHOW_CONTEXT never
 CREATE EXTENSION inbox;
 SET timezone = 'UTC';
 SELECT inbox_import('{b,a,b,c}', 's');

@@ -1,5 +1,6 @@
 -- SPDX-License-Identifier: PostgreSQL
 -- A puller can claim keys by running handlers, and nothing else.
+\set SHOW_CONTEXT never
 CREATE SCHEMA box;
 CREATE EXTENSION inbox SCHEMA box;
 CREATE SCHEMA books;

@@ -1,5 +1,6 @@
 -- SPDX-License-Identifier: PostgreSQL
 -- A source remembers what it was last served with.
+\set SHOW_CONTEXT never
 CREATE EXTENSION inbox;
 CREATE FUNCTION first(p jsonb) RETURNS void LANGUAGE sql AS $$ $$;
 CREATE FUNCTION second(p jsonb) RETURNS void LANGUAGE sql AS $$ $$;

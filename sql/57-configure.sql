@@ -1,0 +1,45 @@
+CREATE FUNCTION @extschema@.inbox_configure(source text, dedup_window interval DEFAULT NULL,
+	max_attempts integer DEFAULT NULL, conflict_check boolean DEFAULT NULL,
+	order_policy text DEFAULT NULL, lock_group text DEFAULT NULL, force boolean DEFAULT false)
+	RETURNS text
+	LANGUAGE plpgsql VOLATILE SECURITY DEFINER PARALLEL UNSAFE
+	SET search_path = pg_catalog, pg_temp
+AS $$
+DECLARE
+	this_id integer;
+	set_up text;
+BEGIN
+	IF dedup_window > interval '0' AND dedup_window < interval '45 days' AND NOT force THEN
+		RAISE EXCEPTION 'a dedup window of % forgets keys of messages that may still come', dedup_window
+			USING ERRCODE = 'invalid_parameter_value',
+				DETAIL = 'Pub/Sub keeps messages for up to 31 days, and dead letters come later.',
+				HINT = 'Take 45 days or more, or say force => true.';
+	ELSIF dedup_window < interval '0' OR max_attempts NOT BETWEEN 1 AND 1000
+		OR order_policy NOT IN ('continue', 'park')
+	THEN
+		RAISE EXCEPTION 'a setting is out of its range'
+			USING ERRCODE = 'invalid_parameter_value',
+				DETAIL = concat_ws(', ', 'dedup_window ' || dedup_window,
+					'max_attempts ' || max_attempts, 'order_policy ' || order_policy),
+				HINT = 'dedup_window is 0 (for ever) or more, max_attempts 1 to 1000, order_policy '
+					'''continue'' or ''park''.';
+	END IF;
+	this_id := @extschema@.inbox_source_ensure(source);
+	UPDATE @extschema@.inbox_source s SET
+		dedup_window = nullif(coalesce(inbox_configure.dedup_window, s.dedup_window), interval '0'),
+		max_attempts = coalesce(inbox_configure.max_attempts, s.max_attempts),
+		conflict_check = coalesce(inbox_configure.conflict_check, s.conflict_check),
+		order_policy = coalesce(inbox_configure.order_policy, s.order_policy),
+		lock_group = nullif(coalesce(inbox_configure.lock_group, s.lock_group), '')
+		WHERE s.id = this_id
+		RETURNING format('dedup_window %s, max_attempts %s, conflict_check %s, order_policy %s, '
+			'lock_group %s', coalesce(s.dedup_window::text, 'for ever'), s.max_attempts,
+			CASE WHEN s.conflict_check THEN 'on' ELSE 'off' END, s.order_policy,
+			coalesce(s.lock_group, 'the source alone'))
+		INTO set_up;
+	RETURN set_up;
+END
+$$;
+COMMENT ON FUNCTION @extschema@.inbox_configure(text, interval, integer, boolean, text, text, boolean)
+	IS 'changes the settings that are given, and says what all of them are now';
+

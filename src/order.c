@@ -1,0 +1,102 @@
+/* SPDX-License-Identifier: PostgreSQL */
+/*
+ * Order: asked only where the source has messages that others may have to wait for.
+ */
+#include "compat.h"
+
+#include "catalog/pg_type.h"
+#include "utils/array.h"
+#include "utils/timestamp.h"
+
+#include "order.h"
+
+static const Oid held_types[] = {INT4OID, TEXTARRAYOID, TEXTARRAYOID, TIMESTAMPTZARRAYOID, BOOLOID};
+
+/*
+ * What holds up the n-th of the messages given: one of the same ordering key that was not
+ * published after it. Where a time is missing, it is taken to hold.
+ */
+static inbox_statement held = {
+	.text = "SELECT o.n::pg_catalog.int4, f.key, f.status OPERATOR(pg_catalog.=) 'retrying'"
+			" FROM ROWS FROM (pg_catalog.unnest($2), pg_catalog.unnest($3), pg_catalog.unnest($4))"
+			" WITH ORDINALITY AS o(ordering_key, key, publish_time, n)"
+			" JOIN %1$s.inbox_failure f ON f.source_id OPERATOR(pg_catalog.=) $1"
+			" AND f.ordering_key OPERATOR(pg_catalog.=) o.ordering_key"
+			" AND f.status OPERATOR(pg_catalog.=) ANY ('{retrying,dead,parked}')"
+			" AND (f.status OPERATOR(pg_catalog.<>) 'dead' OR $5)"
+			" AND f.key OPERATOR(pg_catalog.<>) o.key"
+			" WHERE (f.publish_time OPERATOR(pg_catalog.<=) o.publish_time) IS NOT FALSE",
+	.nargs = 5,
+	.types = held_types};
+
+/* The open messages that have an ordering key, as arrays; returns their number. */
+static int
+set_values(Datum *values, const inbox_source *source, const inbox_claims *claims,
+		   inbox_message **ordered)
+{
+	Datum *ordering_keys = palloc(sizeof(Datum) * claims->opened);
+	Datum *keys = palloc(sizeof(Datum) * claims->opened);
+	Datum *times = palloc(sizeof(Datum) * claims->opened);
+	bool *no_time = palloc(sizeof(bool) * claims->opened);
+	int n = 0;
+	int lower = 1;
+
+	for (int i = 0; i < claims->opened; i++)
+	{
+		inbox_message *message = claims->open[i];
+
+		if (message->ordering_key == NULL)
+			continue;
+		ordering_keys[n] = PointerGetDatum(message->ordering_key);
+		keys[n] = PointerGetDatum(message->key);
+		times[n] = TimestampTzGetDatum(message->publish_time);
+		no_time[n] = !message->published;
+		ordered[n++] = message;
+	}
+	values[0] = Int32GetDatum(source->id);
+	values[1] =
+		PointerGetDatum(construct_array(ordering_keys, n, TEXTOID, -1, false, TYPALIGN_INT));
+	values[2] = PointerGetDatum(construct_array(keys, n, TEXTOID, -1, false, TYPALIGN_INT));
+	values[3] = PointerGetDatum(construct_md_array(times, no_time, 1, &n, &lower, TIMESTAMPTZOID, 8,
+												   FLOAT8PASSBYVAL, TYPALIGN_DOUBLE));
+	values[4] = BoolGetDatum(source->parks);
+	return n;
+}
+
+/* What comes before a message in its own call does not hold it up: it is applied first, or none. */
+static void
+hold_back(const inbox_claims *claims, inbox_message **ordered, HeapTuple row, TupleDesc desc)
+{
+	bool isnull;
+	int n = DatumGetInt32(SPI_getbinval(row, desc, 1, &isnull));
+	const text *holder = DatumGetTextPP(SPI_getbinval(row, desc, 2, &isnull));
+	const inbox_message *first = inbox_claims_first(claims, holder);
+
+	if (first != NULL && first->ordinal < ordered[n - 1]->ordinal)
+		return;
+	if (DatumGetBool(SPI_getbinval(row, desc, 3, &isnull)))
+		ordered[n - 1]->verdict = INBOX_LATER;
+	else
+		ordered[n - 1]->parks = true;
+}
+
+void
+inbox_order_hold(const inbox_home *home, const inbox_source *source, inbox_claims *claims)
+{
+	Datum values[lengthof(held_types)];
+	inbox_message **ordered;
+	inbox_caller caller;
+	uint64 rows;
+
+	if (!source->holding || claims->opened == 0)
+		return;
+	ordered = palloc(sizeof(inbox_message *) * claims->opened);
+	if (set_values(values, source, claims, ordered) == 0)
+		return;
+	caller = inbox_home_begin(home);
+	rows = inbox_home_run(home, &held, values, NULL);
+	for (uint64 i = 0; i < rows; i++)
+		hold_back(claims, ordered, SPI_tuptable->vals[i], SPI_tuptable->tupdesc);
+	inbox_home_end(caller);
+	inbox_claims_drop_decided(claims);
+}
