@@ -88,8 +88,12 @@ inbox_order_hold(const inbox_home *home, const inbox_source *source, inbox_claim
 	inbox_caller caller;
 	uint64 rows;
 
+#ifndef INBOX_WITHOUT_ORDER
 	if (!source->holding || claims->opened == 0)
 		return;
+#else
+	return;
+#endif
 	ordered = palloc(sizeof(inbox_message *) * claims->opened);
 	if (set_values(values, source, claims, ordered) == 0)
 		return;
