@@ -9,6 +9,7 @@
 #include "fault.h"
 #include "memory.h"
 #include "message.h"
+#include "name.h"
 #include "problem.h"
 #include "pull.h"
 #include "random.h"
@@ -231,5 +232,21 @@ pull_serve(struct subscription *subscription)
 		link_remove(&request->waiting);
 		timer_cancel(&request->service->timers, &request->patience);
 		answer(request, subscription);
+	}
+}
+
+void
+pull_end(struct subscription *subscription)
+{
+	while (!list_empty(&subscription->waiting))
+	{
+		struct request *request = OWNER(subscription->waiting.next, struct request, waiting);
+		struct problem problem = {0};
+
+		link_remove(&request->waiting);
+		timer_cancel(&request->service->timers, &request->patience);
+		problem_set(&problem, STATUS_NOT_FOUND, "Resource not found (resource=%.300s).",
+					name_id(subscription->name));
+		request_reply_problem(request, &problem);
 	}
 }

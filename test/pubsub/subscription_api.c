@@ -8,6 +8,7 @@
 #include "name.h"
 #include "page.h"
 #include "problem.h"
+#include "pull.h"
 #include "request.h"
 #include "service.h"
 #include "snapshot.h"
@@ -101,7 +102,10 @@ subscription_patch(struct request *request)
 void
 subscription_delete(struct request *request)
 {
-	subscription_free(subscription_find(request->service, request->name));
+	struct subscription *subscription = subscription_find(request->service, request->name);
+
+	pull_end(subscription);
+	subscription_free(subscription);
 	request_reply_empty(request);
 }
 
