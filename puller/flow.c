@@ -10,6 +10,7 @@
 #include "log.h"
 #include "memory.h"
 #include "pull.h"
+#include "stop.h"
 #include "work.h"
 
 /* A message is not started when less than this is left of its lease. */
@@ -182,9 +183,9 @@ is_startable(struct puller *puller, struct message *message, int64_t now)
 	log_event(LOG_INFO, "lease_too_short", "message_id", LOG_TEXT, message->message_id, "key",
 			  LOG_TEXT, message->key, NULL);
 	puller->lease.expired++;
+	message_end_lane(&puller->board, message);
 	message_forget(&puller->board, message);
 	return false;
-	message_end_lane(&puller->board, message);
 }
 
 static bool
@@ -290,49 +291,6 @@ dispatch(struct puller *puller, int64_t now)
 
 /* ---- a turn ---------------------------------------------------------------------------- */
 
-static bool
-all_work_ended(const struct puller *puller)
-{
-	for (int i = 0; i < puller->workers; i++)
-	{
-		if (puller->worker[i].db.state == DB_BUSY)
-		{
-			return false;
-		}
-	}
-	return ack_is_idle(&puller->ack) && lease_is_idle(&puller->lease);
-}
-
-static void
-finish_stop(struct puller *puller, int64_t now)
-{
-	bool ended = all_work_ended(puller);
-
-	if (!ended && now < puller->stop_deadline)
-	{
-		return;
-	}
-	if (!ended)
-	{
-		log_event(LOG_WARNING, "grace_over", "held", LOG_INT, (int64_t) puller->board.held, "hint",
-				  LOG_TEXT, "what was not acknowledged comes again; nothing is lost", NULL);
-	}
-	puller_exit(puller, 0);
-}
-
-void
-flow_stop(struct puller *puller)
-{
-	puller->stopping = true;
-	puller->stop_deadline = clock_ms() + puller->config->grace;
-	log_event(LOG_INFO, "stopping", "held", LOG_INT, (int64_t) puller->board.held, "grace",
-			  LOG_SECONDS, puller->config->grace, NULL);
-	for (int i = 0; i < puller->workers; i++)
-	{
-		work_stop(&puller->worker[i]);
-	}
-}
-
 void
 flow_step(struct puller *puller, int64_t now)
 {
@@ -351,7 +309,7 @@ flow_step(struct puller *puller, int64_t now)
 	pull_step(puller, now);
 	if (puller->stopping)
 	{
-		finish_stop(puller, now);
+		stop_step(puller, now);
 	}
 }
 
@@ -366,7 +324,8 @@ worker_deadline(const struct worker *worker, int64_t now)
 {
 	if (worker->db.state == DB_DOWN)
 	{
-		return worker->db.retry_ms;
+		/* Past it, another connection's attempt is waited for, and its end is an event. */
+		return worker->db.retry_ms > now ? worker->db.retry_ms : CLOCK_NEVER;
 	}
 	if (worker->db.state == DB_GREETING)
 	{
@@ -393,5 +352,5 @@ flow_deadline(const struct puller *puller, int64_t now)
 	{
 		deadline = earlier(deadline, puller->probe_ms > now ? puller->probe_ms : CLOCK_NEVER);
 	}
-	return puller->stopping ? earlier(deadline, puller->stop_deadline) : deadline;
+	return puller->stopping ? earlier(deadline, stop_deadline(puller, now)) : deadline;
 }

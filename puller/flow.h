@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: PostgreSQL */
 /*
- * The orchestrator: hands ready messages to idle connections, keeps connections, watches which
- * cluster it talks to, and brings everything to an end on request.
+ * The orchestrator: hands ready messages to idle connections, keeps connections, and watches
+ * which cluster it talks to.
  */
 #ifndef INBOX_FLOW_H
 #define INBOX_FLOW_H
@@ -16,8 +16,5 @@ void flow_step(struct puller *puller, int64_t now);
 
 /* When flow_step() has something to do next. */
 int64_t flow_deadline(const struct puller *puller, int64_t now);
-
-/* Starts to stop: no more pulls, what is in a transaction ends, the rest is given back. */
-void flow_stop(struct puller *puller);
 
 #endif

@@ -27,8 +27,8 @@ struct lease_request
 void
 lease_init(struct lease *lease, struct message_board *board, struct pubsub *pubsub, int64_t max_ms)
 {
-	*lease = (struct lease){
-		.board = board, .pubsub = pubsub, .max_ms = max_ms, .next_due = CLOCK_NEVER};
+	*lease =
+		(struct lease){.board = board, .pubsub = pubsub, .max_ms = max_ms, .next_due = CLOCK_NEVER};
 }
 
 static void
@@ -119,8 +119,8 @@ lose(struct lease *lease, struct message *message)
 }
 
 static void
-settle_extension(struct lease *lease, struct message *message,
-				 const struct lease_request *request, const struct pubsub_answer *answer)
+settle_extension(struct lease *lease, struct message *message, const struct lease_request *request,
+				 const struct pubsub_answer *answer)
 {
 	message->lease_request = 0;
 	switch (pubsub_id_result(answer, message->ack_id))
@@ -244,6 +244,7 @@ finish_return(void *context, const struct pubsub_answer *answer)
 	struct message *next;
 
 	lease->returns--;
+	lease->returned_ms = clock_ms();
 	if (answer->outcome != PUBSUB_OK)
 	{
 		log_failed(request, answer);

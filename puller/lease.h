@@ -23,11 +23,12 @@ struct lease
 {
 	struct message_board *board;
 	struct pubsub *pubsub;
-	int64_t max_ms;			/* --max-lease */
-	int64_t next_due;		/* no message is due earlier */
-	unsigned last_request;	/* numbers requests, from 1 */
-	unsigned returns;		/* requests under way that give messages back */
-	bool given_back;		/* messages wait to be given back */
+	int64_t max_ms;		   /* --max-lease */
+	int64_t next_due;	   /* no message is due earlier */
+	unsigned last_request; /* numbers requests, from 1 */
+	unsigned returns;	   /* requests under way that give messages back */
+	int64_t returned_ms;   /* when the last of them was answered */
+	bool given_back;	   /* messages wait to be given back */
 	uint64_t extended;
 	uint64_t expired;
 };

@@ -11,6 +11,7 @@
 #include "clock.h"
 #include "flow.h"
 #include "log.h"
+#include "stop.h"
 
 /* A turn that takes longer than this has blocked somewhere, and leases are at stake. */
 #define SLOW_TURN_MS 100
@@ -64,13 +65,13 @@ read_signals(struct puller *puller, int file)
 		}
 		else if (puller->stopping)
 		{
-			log_event(LOG_WARNING, "stopped_at_once", "held", LOG_INT,
-					  (int64_t) puller->board.held, NULL);
+			log_event(LOG_WARNING, "stopped_at_once", "held", LOG_INT, (int64_t) puller->board.held,
+					  NULL);
 			puller_exit(puller, 0);
 		}
 		else
 		{
-			flow_stop(puller);
+			stop_begin(puller);
 		}
 	}
 }

@@ -40,7 +40,8 @@ sub leaks
 }
 
 # service, node and handler are needed unless given otherwise in options; "options" are further
-# arguments, "env" further environment, "prefix" a command that runs it (a sanitizer, a tracer).
+# arguments, "env" further environment, "prefix" a command that runs it (a sanitizer, a tracer);
+# log_level undef leaves that option out.
 sub start
 {
     my ($class, %args) = @_;
@@ -48,7 +49,9 @@ sub start
     my @command = (
         @{ $args{prefix} // [] },
         $args{program} // "$ENV{INBOX_ROOT}/puller/inbox-puller",
-        '--log-format=' . ($args{log_format} // 'json'), '--log-level=' . ($args{log_level} // 'debug'),
+        '--log-format=' . ($args{log_format} // 'json'),
+        exists $args{log_level} && !defined $args{log_level}
+        ? () : '--log-level=' . ($args{log_level} // 'debug'),
         defined $args{subscription} ? ('--subscription', $args{subscription}) : (),
         defined $args{handler} ? ('--handler', $args{handler}) : (),
         @{ $args{options} // [] });
