@@ -70,7 +70,19 @@ is_token(const char *token)
 	return true;
 }
 
-static bool
+/* Takes the header over; the same one again is no new version. */
+static void
+take_token(struct auth *auth, char *header)
+{
+	if (auth->header == NULL || strcmp(auth->header, header) != 0)
+	{
+		auth->version++;
+	}
+	forget_token(auth);
+	auth->header = header;
+}
+
+static void
 read_token(struct auth *auth, int file)
 {
 	char bytes[TOKEN_MAX_BYTES + 1];
@@ -79,7 +91,7 @@ read_token(struct auth *auth, int file)
 	if (size < 0)
 	{
 		log_unreadable(auth, strerror(errno));
-		return false;
+		return;
 	}
 	while (size > 0 && strchr(" \t\r\n", bytes[size - 1]) != NULL)
 	{
@@ -89,22 +101,19 @@ read_token(struct auth *auth, int file)
 	if (!is_token(bytes))
 	{
 		log_unreadable(auth, "the file holds no token");
-		return false;
+		return;
 	}
-	forget_token(auth);
 	auth->complained = false;
-	auth->header = memory_format("Authorization: Bearer %s", bytes);
+	take_token(auth, memory_format("Authorization: Bearer %s", bytes));
 	explicit_bzero(bytes, sizeof(bytes));
-	return true;
 }
 
 /* Reads the file when it is another one than before, or when "always". */
-static bool
+static void
 look(struct auth *auth, bool always)
 {
 	struct stat status;
 	int file = open(auth->token_file, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-	bool read_it = false;
 
 	if (file < 0 || fstat(file, &status) != 0)
 	{
@@ -115,13 +124,12 @@ look(struct auth *auth, bool always)
 	{
 		auth->inode = status.st_ino;
 		auth->changed = status.st_mtim;
-		read_it = read_token(auth, file);
+		read_token(auth, file);
 	}
 	if (file >= 0)
 	{
 		close(file);
 	}
-	return read_it;
 }
 
 bool
@@ -152,20 +160,11 @@ auth_header(const struct auth *auth)
 }
 
 bool
-auth_refused(struct auth *auth)
+auth_refused(struct auth *auth, unsigned version)
 {
-	char *before = memory_copy_text(auth->header);
-	bool changed;
-
-	if (auth->token_file != NULL)
+	if (auth->token_file != NULL && auth->version == version)
 	{
 		look(auth, true);
 	}
-	changed = before != NULL && auth->header != NULL && strcmp(before, auth->header) != 0;
-	if (before != NULL)
-	{
-		explicit_bzero(before, strlen(before));
-	}
-	free(before);
-	return changed;
+	return auth->version != version;
 }

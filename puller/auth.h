@@ -18,6 +18,7 @@ struct auth
 	struct timespec changed; /* the file's time when it was read */
 	ino_t inode;
 	int64_t looked_ms;
+	unsigned version; /* of the token: counts those that were read */
 	bool complained; /* about a file that cannot be used; once until it can */
 };
 
@@ -33,7 +34,10 @@ int64_t auth_deadline(const struct auth *auth);
 /* The header line to send, or NULL for none; never to be logged. */
 const char *auth_header(const struct auth *auth);
 
-/* The service answered 401: reads the file again. True when that gave another token. */
-bool auth_refused(struct auth *auth);
+/*
+ * The service answered 401 to a request with the token of that version: reads the file again,
+ * unless another request found out before. True when there is another token now.
+ */
+bool auth_refused(struct auth *auth, unsigned version);
 
 #endif

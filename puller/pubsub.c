@@ -21,6 +21,7 @@ struct call
 	char *body; /* NULL: a GET */
 	size_t response_limit;
 	int64_t timeout_ms;
+	unsigned token; /* the version it was sent with */
 	bool tried_again;
 	pubsub_callback callback;
 	void *context;
@@ -226,7 +227,8 @@ finish_call(void *context, const struct http_response *response)
 	struct pubsub_answer answer = {0};
 	char text[ERROR_SIZE];
 
-	if (response->status == 401 && !call->tried_again && auth_refused(call->pubsub->auth))
+	if (response->status == 401 && !call->tried_again &&
+		auth_refused(call->pubsub->auth, call->token))
 	{
 		call->tried_again = true;
 		send_call(call);
@@ -263,6 +265,7 @@ send_call(struct call *call)
 		.context = call,
 	};
 
+	call->token = call->pubsub->auth->version;
 	http_start(call->pubsub->http, &spec);
 }
 

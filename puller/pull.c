@@ -69,6 +69,8 @@ pause_pulls(struct puller *puller, const char *event, const struct pubsub_answer
 	}
 	pull->not_before = clock_ms() + pause;
 	pull->waiting_for_person = person;
+	pull->token_refused = answer->outcome == PUBSUB_UNAUTHENTICATED;
+	pull->token = puller->auth.version;
 	pull->width = 1;
 	/* It may be another subscription of that name when it is there again. */
 	pull->known = pull->known && !person;
@@ -331,8 +333,19 @@ db_is_there(const struct puller *puller)
 static bool
 may_pull(struct puller *puller, int64_t now)
 {
-	return !puller->stopping && now >= puller->pull.not_before && db_is_there(puller) &&
-		   auth_ready(&puller->auth, now);
+	struct pull_state *pull = &puller->pull;
+
+	/* First, as pull_deadline() counts on its look at the file. */
+	if (!auth_ready(&puller->auth, now) || puller->stopping || !db_is_there(puller))
+	{
+		return false;
+	}
+	if (pull->token_refused && pull->token != puller->auth.version)
+	{
+		pull->token_refused = false;
+		pull->not_before = now;
+	}
+	return now >= pull->not_before;
 }
 
 static void
@@ -372,7 +385,8 @@ pull_deadline(const struct puller *puller)
 	{
 		return CLOCK_NEVER;
 	}
-	if (puller->config->token_file != NULL && auth_header(&puller->auth) == NULL)
+	if (puller->config->token_file != NULL &&
+		(auth_header(&puller->auth) == NULL || puller->pull.token_refused))
 	{
 		return auth_deadline(&puller->auth);
 	}

@@ -78,6 +78,8 @@ struct pull_state
 	bool known;			   /* it was read, or may not be */
 	int64_t deadline_ms;   /* its ack deadline */
 	bool waiting_for_person; /* the last failure will not pass by itself */
+	bool token_refused;	   /* it was the token of this version */
+	unsigned token;
 };
 
 struct counters
