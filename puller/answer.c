@@ -11,8 +11,6 @@
 
 /* How long a message rests whose failure could not even be recorded. */
 #define UNRECORDED_PAUSE_MS 60000
-/* A halted source has one message tried this often. */
-#define PROBE_MS 30000
 
 static void
 pause_for(struct worker *worker, const struct db_answer *answer)
@@ -250,7 +248,7 @@ run_answered(struct worker *worker, const struct db_answer *answer)
 
 /* A bad deploy must not turn a backlog into dead letters: all but a probe rests from now on. */
 static void
-halt(struct worker *worker)
+halt(struct worker *worker, int64_t pause_ms)
 {
 	struct puller *puller = worker->puller;
 
@@ -260,13 +258,14 @@ halt(struct worker *worker)
 				  "sqlstate", LOG_TEXT, worker->failure.sqlstate, "err", LOG_TEXT,
 				  worker->failure.error, "hint", LOG_TEXT,
 				  "messages failed one after another and none was applied: look at the handler; "
-				  "one message is tried every 30 s, and the first that is applied ends this",
+				  "one message is tried now and then, and the first that is applied ends this",
 				  NULL);
+		backoff_reset(&puller->probe);
 	}
 	puller->halted = true;
-	puller->probe_ms = clock_ms() + PROBE_MS;
-	/* The next probe is another message: this one may be bad for reasons of its own. */
-	settle_return(worker, worker->failed, PROBE_MS);
+	puller->probe_ms = clock_ms() + backoff_next(&puller->probe);
+	/* It comes again behind what waits, so the next probe is another message if there is one. */
+	settle_return(worker, worker->failed, pause_ms);
 	settle_failure(worker);
 	settle_release(worker);
 }
@@ -281,7 +280,7 @@ failure_recorded(struct worker *worker, const PGresult *rows)
 	backoff_reset(&worker->backoff);
 	if (verdict.halted)
 	{
-		halt(worker);
+		halt(worker, verdict.pause_ms);
 		return;
 	}
 	if (worker->batch != NULL && message->suspect && !verdict.durable)

@@ -300,10 +300,11 @@ const struct option_row option_table[] = {
 		.min = 2,
 		.max = 100000,
 		.reloadable = true,
-		.help = "When this many different messages failed one after another and none was applied "
-				"between, 2 to 100000, it is not the messages: the source is halted for all "
-				"pullers, nothing more is counted or becomes a dead letter, one message is tried "
-				"every 30 s, and the first that is applied ends it.",
+		.help =
+			"When this many different messages failed one after another and none was applied "
+			"between, 2 to 100000, it is not the messages: the source is halted for all "
+			"pullers, nothing more is counted or becomes a dead letter, one message is tried "
+			"after 1 s, then after pauses of up to 30 s, and the first that is applied ends it.",
 	},
 	{
 		.name = "exit-on-permanent",

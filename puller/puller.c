@@ -15,6 +15,7 @@ puller_init(struct puller *puller, struct config *config)
 		.config = config,
 		.workers = config->workers,
 		.batch_limit = 1,
+		.probe = {.first_ms = 1000, .limit_ms = 30000},
 		.db_down_since = CLOCK_NEVER,
 	};
 	puller->http = http_new();

@@ -115,6 +115,7 @@ struct puller
 	struct contention contention;
 	bool halted;		   /* the source: one message is tried at a time */
 	int64_t probe_ms;	   /* halted: not before */
+	struct backoff probe;  /* the pauses between these */
 	int64_t db_down_since; /* CLOCK_NEVER: it is not down */
 	char *system_id;	   /* of the cluster whose commits are acknowledged */
 	char *timeline;
