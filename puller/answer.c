@@ -344,6 +344,19 @@ failure_answered(struct worker *worker, const struct db_answer *answer)
 	}
 }
 
+/* In this turn, so that the connection gets its next batch without waiting for another event. */
+static void
+end_batch(struct worker *worker)
+{
+	struct message **messages;
+
+	if (worker->batch != NULL && worker->failed == NULL &&
+		batch_run(worker->batch, &messages) == 0)
+	{
+		settle_batch(worker);
+	}
+}
+
 void
 answer_take(struct worker *worker, const struct db_answer *answer)
 {
@@ -358,6 +371,7 @@ answer_take(struct worker *worker, const struct db_answer *answer)
 	{
 		run_answered(worker, answer);
 	}
+	end_batch(worker);
 	if (worker->puller->stopping)
 	{
 		work_stop(worker);

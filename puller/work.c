@@ -230,11 +230,6 @@ work_step(struct worker *worker, int64_t now)
 		return;
 	}
 	count = batch_run(worker->batch, &messages);
-	if (count == 0)
-	{
-		settle_batch(worker);
-		return;
-	}
 	send_run(worker, messages, count);
 }
 
