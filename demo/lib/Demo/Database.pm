@@ -55,6 +55,14 @@ sub query
     return @rows;
 }
 
+# Arguments of psql follow; prints what it shows, as it shows it.
+sub show
+{
+    my ($self, $role, @arguments) = @_;
+    return system("$self->{bin}/psql", '--no-psqlrc', '--quiet', '--pset=footer=off',
+        '--dbname', $self->conninfo($role), @arguments) == 0;
+}
+
 sub stop
 {
     my ($self) = @_;

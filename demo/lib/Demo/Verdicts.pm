@@ -20,8 +20,9 @@ sub watch
 sub take
 {
     my ($self, $line) = @_;
-    return unless $line =~ /"event":"message","verdict":"(\w+)".*,"message_id":"(\w+)"/;
-    $self->{count}{$1}++;
+    return
+      unless $line =~ /"event":"(?:message|dead_letter)",(?:"verdict":"(\w+)")?.*"message_id":"(\w+)"/;
+    $self->{count}{ $1 // 'dead' }++;
     $self->{answered}{$2} = 1;
 }
 
