@@ -63,11 +63,12 @@ class Model:
         elif bool(applied) == winner.is_poison():
             self.fail('key %r: intent %d with trouble %r is %s', key, number, winner.trouble,
                       'applied' if applied else 'dead')
-        elif dead:
+        elif dead and not any(one.trouble for one in intents if one is not winner):
             self.check_attempts(winner, dead[0])
         return winner
 
     def check_attempts(self, intent, row):
+        """Attempts are a key's: another intent's count too, so this is for one that is alone."""
         most = self.stream.max_attempts
         if row['attempts'] != most:
             self.fail('key %r: dead after %s attempts', intent.key, row['attempts'])
@@ -79,7 +80,7 @@ class Model:
     def has_its_pauses(self, intent):
         """Not if it was brought again too early, or if a copy could run beside it."""
         alone = intent.lane is not None or self.stream.pullers * self.stream.workers == 1
-        return alone and self.stream.kill is None and self.stream.redelivery == 0
+        return alone and self.stream.is_calm()
 
     def check_losers(self, key, losers):
         kept = Counter(row['intent'] for row in self.rows[key, 'conflict'])

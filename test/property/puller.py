@@ -3,12 +3,14 @@
 
 import os
 import subprocess
+import time
 
 
 class Puller:
     """One process; its log is kept for a trial that fails."""
 
     def __init__(self, program, log, service, options):
+        self.log = log
         environment = dict(os.environ, PUBSUB_EMULATOR_HOST=service.address)
         with open(log, 'ab') as out:
             self.process = subprocess.Popen(
@@ -23,8 +25,15 @@ class Puller:
         self.process.wait()
         return running
 
+    def wait_started(self):
+        """Until its first line it may not be ready for a signal."""
+        end = time.monotonic() + 10
+        while os.path.getsize(self.log) == 0 and time.monotonic() < end:
+            time.sleep(0.01)
+
     def stop(self):
         """Returns the exit status; negative: the signal that ended it."""
+        self.wait_started()
         self.process.terminate()
         try:
             return self.process.wait(40)

@@ -130,6 +130,10 @@ class Stream:
         first = next(i for i, one in enumerate(self.messages) if one.key == intent.key)
         self.messages.insert(max(place, first + 1), intent)
 
+    def is_calm(self):
+        """Nothing is killed and nothing comes again too early."""
+        return self.kill is None and self.redelivery == 0
+
     def sequences(self):
         return ['tried_%d' % one.number for one in self.intents if one.times is not None]
 

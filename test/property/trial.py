@@ -13,6 +13,8 @@ SCHEMA = os.path.join(os.path.dirname(os.path.abspath(__file__)), 'schema.sql')
 # Seconds within which everything must be acknowledged, and between two looks.
 PATIENCE = 90
 PAUSE = 0.02
+# Seconds without progress after which leases are ended early.
+STANDSTILL = 0.7
 
 
 class Trial:
@@ -71,8 +73,23 @@ class Trial:
             self.wait_until(lambda: self.service.unacked() <= len(stream.messages) - done)
             self.kill()
         self.service.behave()
-        self.wait_until(lambda: self.service.unacked() == 0)
+        self.wait_all_acked()
         return ids
+
+    def wait_all_acked(self):
+        """Where an acknowledgement or a puller was lost, without waiting for the leases to end."""
+        waiting = {'count': 0, 'since': time.monotonic()}
+
+        def done():
+            count = self.service.unacked()
+            now = time.monotonic()
+            if count != waiting['count']:
+                waiting.update(count=count, since=now)
+            elif now > waiting['since'] + STANDSTILL and not self.stream.is_calm():
+                self.service.end_leases()
+                waiting['since'] = now
+            return count == 0
+        self.wait_until(done)
 
     def wait_until(self, condition):
         """Gives up quietly: what is missing in the end is told by the model."""
