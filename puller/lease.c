@@ -25,15 +25,21 @@ struct lease_request
 };
 
 void
-lease_init(struct lease *lease, struct message_board *board, struct pubsub *pubsub, int64_t max_ms)
+lease_init(struct lease *lease, struct message_board *board, struct pubsub *pubsub,
+		   const struct config *config)
 {
 	*lease =
-		(struct lease){.board = board, .pubsub = pubsub, .max_ms = max_ms, .next_due = CLOCK_NEVER};
+		(struct lease){.board = board, .pubsub = pubsub, .config = config, .next_due = CLOCK_NEVER};
 }
 
+/* The end of --max-lease is due before anything that comes later. */
 static void
 set_due(struct lease *lease, struct message *message, int64_t due)
 {
+	if (due > message->lease_limit && message->lease_limit > clock_ms())
+	{
+		due = message->lease_limit;
+	}
 	message->lease_due = due;
 	if (due < lease->next_due)
 	{
@@ -45,7 +51,7 @@ void
 lease_begin(struct lease *lease, struct message *message, int64_t start, int64_t deadline_ms)
 {
 	message->lease_end = start - MARGIN_MS + deadline_ms;
-	message->lease_limit = start + lease->max_ms;
+	message->lease_limit = start + lease->config->max_lease;
 	set_due(lease, message, start + deadline_ms / 3);
 }
 
@@ -193,6 +199,18 @@ add_extension(struct lease *lease, struct lease_request **request, size_t *bytes
 	(*request)->ids[(*request)->count++] = message->ack_id;
 }
 
+/* --max-lease is over: whoever gets it next may be luckier, and takes what follows it as well. */
+static void
+give_up(struct lease *lease, struct message *message)
+{
+	log_event(LOG_WARNING, "max_lease_over", "message_id", LOG_TEXT, message->message_id, "key",
+			  LOG_TEXT, message->key, "ordering_key", LOG_TEXT, message->ordering_key, "hint",
+			  LOG_TEXT, "it is given back; raise --workers or --max-lease if this happens often",
+			  NULL);
+	message_end_lane(lease->board, message);
+	lease_return(lease, message, 0);
+}
+
 /*
  * Once around everything that is held. Messages that are being given back have got the deadline
  * they shall have.
@@ -214,6 +232,10 @@ extend(struct lease *lease, int64_t now)
 			if (wants_extension(message, now))
 			{
 				add_extension(lease, &request, &bytes, message);
+			}
+			else if (state == MESSAGE_READY && message->lease_limit <= now)
+			{
+				give_up(lease, message);
 			}
 			else if (message->lease_due != CLOCK_NEVER && message->lease_end <= now)
 			{

@@ -23,7 +23,7 @@ struct lease
 {
 	struct message_board *board;
 	struct pubsub *pubsub;
-	int64_t max_ms;		   /* --max-lease */
+	const struct config *config;
 	int64_t next_due;	   /* no message is due earlier */
 	unsigned last_request; /* numbers requests, from 1 */
 	unsigned returns;	   /* requests under way that give messages back */
@@ -34,7 +34,7 @@ struct lease
 };
 
 void lease_init(struct lease *lease, struct message_board *board, struct pubsub *pubsub,
-				int64_t max_ms);
+				const struct config *config);
 
 /* A message that was just held: its lease began at "start" and lasts "deadline_ms". */
 void lease_begin(struct lease *lease, struct message *message, int64_t start, int64_t deadline_ms);

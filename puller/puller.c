@@ -23,7 +23,7 @@ puller_init(struct puller *puller, struct config *config)
 	pubsub_init(&puller->pubsub, puller->http, &puller->auth, config);
 	puller->connector = connector_new(config->dbname);
 	message_board_init(&puller->board);
-	lease_init(&puller->lease, &puller->board, &puller->pubsub, config->max_lease);
+	lease_init(&puller->lease, &puller->board, &puller->pubsub, config);
 	ack_init(&puller->ack, &puller->board, &puller->pubsub);
 	contention_init(&puller->contention);
 	pull_init(puller);

@@ -29,14 +29,15 @@ sub new
     return $self;
 }
 
+# Slow before it locks a row, or connections would wait for each other.
 sub slow_payment
 {
     my ($ms) = @_;
     return <<SQL;
 CREATE OR REPLACE FUNCTION slow_payment(key text, payload jsonb) RETURNS void LANGUAGE plpgsql AS \$\$
 BEGIN
-	PERFORM apply_payment(key, payload);
 	PERFORM pg_sleep($ms / 1000.0);
+	PERFORM apply_payment(key, payload);
 END \$\$;
 SQL
 }
