@@ -14,6 +14,9 @@ struct ack_request
 {
 	struct ack *ack;
 	unsigned number;
+	bool again; /* the answer has left some to be sent again */
+	size_t limit;
+	size_t bytes;
 	size_t count;
 	char *ids[PUBSUB_MAX_IDS]; /* of the messages; these stay until the answer */
 };
@@ -28,13 +31,46 @@ ack_init(struct ack *ack, struct message_board *board, struct pubsub *pubsub)
 	};
 }
 
+static void
+wait_for_request(struct ack *ack, struct message *message)
+{
+	message->request = 0;
+	ack->waiting++;
+	ack->ordered += message->lane != NULL;
+}
+
+static void
+cease_to_wait(struct ack *ack, const struct message *message)
+{
+	ack->waiting--;
+	ack->ordered -= message->lane != NULL;
+}
+
 void
 ack_add(struct ack *ack, struct message *message)
 {
 	message_set_state(ack->board, message, MESSAGE_ACKING);
-	message->request = 0;
 	message->request_max = 0;
-	ack->waiting++;
+	wait_for_request(ack, message);
+}
+
+void
+ack_drop(struct ack *ack)
+{
+	struct message *message;
+	struct message *next;
+
+	for (message = TAILQ_FIRST(&ack->board->list[MESSAGE_ACKING]); message != NULL; message = next)
+	{
+		next = TAILQ_NEXT(message, link);
+		if (message->request != 0)
+		{
+			message->lease_end = 0; /* send_again() gives it up */
+			continue;
+		}
+		cease_to_wait(ack, message);
+		message_forget(ack->board, message);
+	}
 }
 
 bool
@@ -48,8 +84,8 @@ give_up(struct ack *ack, struct message *message)
 {
 	ack->lost++;
 	log_event(LOG_INFO, "ack_lost", "message_id", LOG_TEXT, message->message_id, "key", LOG_TEXT,
-			  message->key, "err", LOG_TEXT,
-			  "the message will come again and be a duplicate", NULL);
+			  message->key, "err", LOG_TEXT, "the message will come again and be a duplicate",
+			  NULL);
 	message_forget(ack->board, message);
 }
 
@@ -62,8 +98,7 @@ send_again(struct ack *ack, struct message *message, int64_t now)
 		give_up(ack, message);
 		return;
 	}
-	message->request = 0;
-	ack->waiting++;
+	wait_for_request(ack, message);
 }
 
 /* A refusal that names no id: the request is cut into halves until the bad id stands alone. */
@@ -80,7 +115,7 @@ cut_down(struct ack *ack, struct message *message, size_t count, int64_t now)
 }
 
 static void
-settle(struct ack *ack, struct message *message, const struct ack_request *request,
+settle(struct ack *ack, struct message *message, struct ack_request *request,
 	   const struct pubsub_answer *answer, int64_t now)
 {
 	switch (pubsub_id_result(answer, message->ack_id))
@@ -90,6 +125,7 @@ settle(struct ack *ack, struct message *message, const struct ack_request *reque
 			message_forget(ack->board, message);
 			break;
 		case PUBSUB_ID_AGAIN:
+			request->again = true;
 			send_again(ack, message, now);
 			break;
 		case PUBSUB_ID_INVALID:
@@ -102,25 +138,25 @@ settle(struct ack *ack, struct message *message, const struct ack_request *reque
 			}
 			else
 			{
+				request->again = true;
 				send_again(ack, message, now);
 			}
 			break;
 	}
 }
 
+/*
+ * What the service could not do for now is paused for. A refused request is cut and sent again at
+ * once, and an id that has expired is no reason to keep the others waiting: nothing is overloaded.
+ */
 static void
 note_failure(struct ack *ack, const struct ack_request *request, const struct pubsub_answer *answer)
 {
-	int64_t pause = backoff_next(&ack->backoff);
+	int64_t pause = request->again ? backoff_next(&ack->backoff) : 0;
 
-	if (answer->retry_after_ms > pause)
+	if (request->again && answer->retry_after_ms > pause)
 	{
 		pause = answer->retry_after_ms;
-	}
-	/* A refused request is cut and sent again at once: nothing is overloaded. */
-	if (answer->outcome == PUBSUB_INVALID)
-	{
-		pause = 0;
 	}
 	ack->not_before = clock_ms() + pause;
 	log_event(LOG_WARNING, "ack_failed", "outcome", LOG_TEXT, pubsub_outcome_name(answer->outcome),
@@ -146,14 +182,6 @@ finish(void *context, const struct pubsub_answer *answer)
 	{
 		ack->ordered_request = 0;
 	}
-	if (answer->outcome == PUBSUB_OK)
-	{
-		backoff_reset(&ack->backoff);
-	}
-	else
-	{
-		note_failure(ack, request, answer);
-	}
 	for (message = TAILQ_FIRST(&ack->board->list[MESSAGE_ACKING]); message != NULL; message = next)
 	{
 		next = TAILQ_NEXT(message, link);
@@ -161,6 +189,14 @@ finish(void *context, const struct pubsub_answer *answer)
 		{
 			settle(ack, message, request, answer, now);
 		}
+	}
+	if (answer->outcome == PUBSUB_OK)
+	{
+		backoff_reset(&ack->backoff);
+	}
+	else
+	{
+		note_failure(ack, request, answer);
 	}
 	free(request);
 }
@@ -170,74 +206,91 @@ finish(void *context, const struct pubsub_answer *answer)
  * carries messages that have one.
  */
 static bool
-may_join(const struct ack *ack, const struct ack_request *request, const struct message *message,
-		 size_t bytes)
+must_stand_back(const struct ack *ack, const struct ack_request *request,
+				const struct message *message)
 {
-	if (message->request != 0 || request->count == PUBSUB_MAX_IDS ||
-		bytes + pubsub_id_size(message->ack_id) > PUBSUB_MAX_ID_BYTES ||
-		(message->request_max != 0 && request->count >= message->request_max))
+	return message->lane != NULL && ack->ordered_request != 0 &&
+		   ack->ordered_request != request->number;
+}
+
+static size_t
+smaller(size_t one, size_t other)
+{
+	return one < other ? one : other;
+}
+
+/* A message that was in a refused request takes nobody in beyond its own limit. */
+static bool
+join(struct ack_request *request, struct message *message)
+{
+	size_t bytes = request->bytes + pubsub_id_size(message->ack_id);
+	size_t limit =
+		message->request_max != 0 ? smaller(message->request_max, request->limit) : request->limit;
+
+	if (request->count >= limit || (request->count > 0 && bytes > PUBSUB_MAX_ID_BYTES))
 	{
 		return false;
 	}
-	return message->lane == NULL || ack->ordered_request == 0 ||
-		   ack->ordered_request == request->number;
+	request->limit = limit;
+	request->bytes = bytes;
+	request->ids[request->count++] = message->ack_id;
+	message->request = request->number;
+	return true;
 }
 
+/* The first that finds no room ends the request: those behind it may not overtake it. */
 static struct ack_request *
 fill_request(struct ack *ack)
 {
 	struct ack_request *request = memory_new(sizeof(*request));
 	struct message *message;
-	size_t bytes = 0;
 
 	request->ack = ack;
 	request->number = ++ack->last_request;
+	request->limit = PUBSUB_MAX_IDS;
 	TAILQ_FOREACH(message, &ack->board->list[MESSAGE_ACKING], link)
 	{
-		if (!may_join(ack, request, message, bytes))
+		if (message->request != 0 || must_stand_back(ack, request, message))
 		{
 			continue;
 		}
-		message->request = request->number;
-		bytes += pubsub_id_size(message->ack_id);
-		request->ids[request->count++] = message->ack_id;
+		if (!join(request, message))
+		{
+			break;
+		}
+		cease_to_wait(ack, message);
 		if (message->lane != NULL)
 		{
 			ack->ordered_request = request->number;
 		}
 	}
-	ack->waiting -= request->count;
 	return request;
 }
 
-/* False when nothing that waits may go now. */
-static bool
+static void
 send_request(struct ack *ack)
 {
 	struct ack_request *request = fill_request(ack);
 
-	if (request->count == 0)
-	{
-		free(request);
-		return false;
-	}
 	ack->in_flight++;
 	pubsub_acknowledge(ack->pubsub, request->ids, request->count, finish, request);
-	return true;
 }
 
 static bool
 is_due(const struct ack *ack)
 {
-	return ack->waiting > 0 && (ack->in_flight == 0 || (ack->waiting >= PUBSUB_MAX_IDS &&
-														ack->in_flight < REQUESTS_IN_FLIGHT));
+	size_t sendable = ack->waiting - (ack->ordered_request != 0 ? ack->ordered : 0);
+
+	return sendable > 0 && (ack->in_flight == 0 ||
+							(sendable >= PUBSUB_MAX_IDS && ack->in_flight < REQUESTS_IN_FLIGHT));
 }
 
 void
 ack_step(struct ack *ack, int64_t now)
 {
-	while (now >= ack->not_before && is_due(ack) && send_request(ack))
+	while (now >= ack->not_before && is_due(ack))
 	{
+		send_request(ack);
 	}
 }
 

@@ -26,6 +26,7 @@ struct ack
 	unsigned in_flight;		  /* requests */
 	unsigned ordered_request; /* the one that carries messages with an ordering key; 0: none */
 	size_t waiting;			  /* messages in no request */
+	size_t ordered;			  /* of them those that have an ordering key */
 	uint64_t acked;
 	uint64_t lost; /* given up; these come again */
 };
@@ -34,6 +35,12 @@ void ack_init(struct ack *ack, struct message_board *board, struct pubsub *pubsu
 
 /* Takes a message in MESSAGE_COMMITTED. */
 void ack_add(struct ack *ack, struct message *message);
+
+/*
+ * Forgets what has not been sent, and what has been is not sent again: it was committed where it
+ * may be missing now. All of it comes again.
+ */
+void ack_drop(struct ack *ack);
 
 /* Sends what is due. */
 void ack_step(struct ack *ack, int64_t now);

@@ -350,8 +350,7 @@ end_batch(struct worker *worker)
 {
 	struct message **messages;
 
-	if (worker->batch != NULL && worker->failed == NULL &&
-		batch_run(worker->batch, &messages) == 0)
+	if (worker->batch != NULL && worker->failed == NULL && batch_run(worker->batch, &messages) == 0)
 	{
 		settle_batch(worker);
 	}

@@ -18,34 +18,16 @@
 
 /* ---- the database ---------------------------------------------------------------------- */
 
-/*
- * Another cluster or another timeline may lack what the one before had committed. What has not
- * been acknowledged yet is dropped and comes again: the new one decides what it has.
- */
-static void
-drop_unacknowledged(struct puller *puller)
-{
-	struct message_list *acking = &puller->board.list[MESSAGE_ACKING];
-	struct message *message;
-	struct message *next;
-
-	for (message = TAILQ_FIRST(acking); message != NULL; message = next)
-	{
-		next = TAILQ_NEXT(message, link);
-		if (message->request == 0)
-		{
-			message_forget(&puller->board, message);
-			puller->ack.waiting--;
-		}
-	}
-}
-
 static bool
 differs(const char *before, const char *now)
 {
 	return before != NULL && now != NULL && strcmp(before, now) != 0;
 }
 
+/*
+ * Another cluster or another timeline may lack what the one before had committed. What has not
+ * been acknowledged yet is dropped and comes again: the new one decides what it has.
+ */
 static void
 watch_cluster(struct puller *puller, const struct db_facts *facts)
 {
@@ -59,7 +41,7 @@ watch_cluster(struct puller *puller, const struct db_facts *facts)
 			"the new primary was a synchronous standby, seek the subscription back to before "
 			"the switch, the claims make the replay harmless",
 			NULL);
-		drop_unacknowledged(puller);
+		ack_drop(&puller->ack);
 	}
 	free(puller->system_id);
 	free(puller->timeline);
