@@ -11,16 +11,18 @@ use Inbox::Wait;
 
 my $node = Inbox::Ledger->start('native_dead_letters');
 
-# Delivers everything that waits to nobody, until Pub/Sub itself has moved it away.
+# Delivers everything that waits to nobody, until Pub/Sub itself has moved "count" messages away.
 sub wear_out
 {
-    my ($service, $name) = @_;
+    my ($service, $name, $count) = @_;
+    my %dead;
     wait_until('every message to be dead-lettered', sub {
         my @messages = $service->pull_now($name);
         $service->call('POST', '/v1/' . $service->subscription($name) . ':modifyAckDeadline',
             { ackIds => [ map { $_->{ackId} } @messages ], ackDeadlineSeconds => 0 })
           if @messages;
-        return $service->pull_now('dead-sub') ? 1 : 0;
+        $dead{ $_->{message}{messageId} }++ foreach $service->pull_now('dead-sub');
+        return keys %dead == $count;
     });
 }
 
@@ -36,7 +38,7 @@ foreach my $kind (Inbox::Service::kinds())
     $node->safe_psql('postgres',
         qq(SELECT inbox_process('applied', '{"account": 1, "amount": 1}', 'apply_payment', '$source')));
     $service->publish('pay', map { Inbox::Ledger::payment($_, 1, 1) } qw(applied never));
-    wear_out($service, 'pay-sub');
+    wear_out($service, 'pay-sub', 2);
 
     my $puller = Inbox::Puller->start(service => $service, node => $node,
         subscription => $service->subscription('dead-sub'),
