@@ -75,9 +75,10 @@ database_close(struct database *database)
 }
 
 bool
-database_query(struct database *database, const char *sql, int count, const char *const *values)
+database_query(struct database *database, const char *sql, int count, const Oid *types,
+			   const char *const *values)
 {
-	if (PQsendQueryParams(database->connection, sql, count, NULL, values, NULL, NULL, 0) != 1)
+	if (PQsendQueryParams(database->connection, sql, count, types, values, NULL, NULL, 0) != 1)
 		return false;
 	database->busy = true;
 	return true;

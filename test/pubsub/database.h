@@ -35,8 +35,11 @@ struct database
 void database_open(struct database *database);
 void database_close(struct database *database);
 
-/* Sends a query with text parameters; true if it is on its way. Only when ready. */
-bool database_query(struct database *database, const char *sql, int count,
+/*
+ * Sends a query with text parameters of these types (NULL: as the query says); true if it is on
+ * its way. Only when ready.
+ */
+bool database_query(struct database *database, const char *sql, int count, const Oid *types,
 					const char *const *values);
 
 /* What to wait for; false if there is nothing. */

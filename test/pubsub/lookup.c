@@ -17,6 +17,9 @@
 #include "service.h"
 #include "subscription.h"
 
+/* The OID of text[], the same in every database. */
+#define TEXT_ARRAY 1009
+
 #define STANDBY_PERIOD (20 * MILLISECOND)
 
 /* A claim, or any record of a message that was not applied but is kept, will do. */
@@ -80,8 +83,10 @@ send_lookup(struct side *side, const struct acked_batch *batch)
 	char *keys = acked_keys(batch);
 	char *ids = acked_messages(batch);
 	const char *values[] = {keys, ids};
+	/* Said, so that a query may leave one of them unused. */
+	const Oid types[] = {TEXT_ARRAY, TEXT_ARRAY};
 
-	database_query(&side->database, side->lookup->sql, 2, values);
+	database_query(&side->database, side->lookup->sql, 2, types, values);
 	free(keys);
 	free(ids);
 }
@@ -99,9 +104,9 @@ ready(struct database *database)
 	if (side->step == STEP_KEYS)
 		send_lookup(side, batch);
 	else if (side == &side->lookup->primary)
-		database_query(database, flushed_sql, 0, NULL);
+		database_query(database, flushed_sql, 0, NULL, NULL);
 	else
-		database_query(database, replayed_sql, 1, values);
+		database_query(database, replayed_sql, 1, NULL, values);
 }
 
 static void

@@ -74,6 +74,8 @@ load_faults(struct faults *faults, const struct options *options)
 
 	if (options->seed != NULL)
 		faults_seed(faults, strtoull(options->seed, NULL, 10));
+	if (options->seed != NULL || options->fault_rate != NULL)
+		fprintf(stderr, "faults are drawn from seed %s\n", options->seed ? options->seed : "0");
 	if (options->fault_rate != NULL)
 		faults_add_all_kinds(faults, strtod(options->fault_rate, NULL));
 	if (options->faults == NULL)
