@@ -112,7 +112,7 @@ test:
 demo:
 	@test/env/packages build demo
 	@echo "building the extension, the puller and a private PostgreSQL"
-	@test/env/unprivileged $(MAKE) --no-print-directory -s demo-here
+	@test/env/unprivileged $(MAKE) --no-print-directory -s -j2 demo-here
 .PHONY: demo-here
 demo-here: install-private puller pubsub
 	@demo/run
