@@ -59,6 +59,13 @@ CREATE FUNCTION @extschema@.inbox_source_ensure(source text) RETURNS integer
 COMMENT ON FUNCTION @extschema@.inbox_source_ensure(text) IS
 	'the id of a source, which is created at its first use';
 
+CREATE FUNCTION @extschema@.inbox_claim_key(source text, key text, payload bytea,
+	publish_time timestamptz) RETURNS text
+	AS 'MODULE_PATHNAME', 'inbox_claim_key'
+	LANGUAGE C VOLATILE PARALLEL UNSAFE;
+COMMENT ON FUNCTION @extschema@.inbox_claim_key(text, text, bytea, timestamptz) IS
+	'claims a key: new, duplicate or conflict';
+
 CREATE FUNCTION @extschema@.inbox_durable(proof boolean) RETURNS void
 	AS 'MODULE_PATHNAME', 'inbox_durable'
 	LANGUAGE C VOLATILE STRICT PARALLEL UNSAFE;

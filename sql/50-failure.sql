@@ -54,32 +54,21 @@ COMMENT ON FUNCTION @extschema@.inbox_failure_write(integer, text, @extschema@.i
 	text, text, integer, double precision, text, text, text, text, text) IS
 	'writes the row of a failed message, or brings it up to date';
 
-CREATE FUNCTION @extschema@.inbox_failure_conflict(source_row @extschema@.inbox_source,
-	this_key text, message @extschema@.inbox_message, hash bigint) RETURNS boolean
-	LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
-	SET search_path = pg_catalog, pg_temp
-AS $$
-BEGIN
-	-- Only hashes of the same form can be compared.
-	PERFORM FROM @extschema@.inbox_claim c
-		WHERE c.source_id = source_row.id AND c.key = this_key AND source_row.conflict_check
-		AND c.payload_hash <> hash AND (c.payload_hash # hash) & 1 = 0;
-	IF NOT FOUND THEN
-		RETURN false;
-	END IF;
-	INSERT INTO @extschema@.inbox_failure (source_id, key, status, reason, payload, attributes,
+CREATE FUNCTION @extschema@.inbox_failure_conflict(this_id integer, this_key text,
+	message @extschema@.inbox_message, hash bigint) RETURNS void
+	LANGUAGE sql VOLATILE PARALLEL UNSAFE
+BEGIN ATOMIC
+	INSERT INTO @extschema@.inbox_failure AS f (source_id, key, status, reason, payload, attributes,
 			ordering_key, message_id, publish_time, delivery_attempt, payload_hash, sqlstate, error)
-		VALUES (source_row.id, this_key, 'conflict', 'conflict', message.payload,
-			message.attributes, message.ordering_key, message.message_id, message.publish_time,
-			message.delivery_attempt, hash, 'IX001', 'the key was claimed with another payload')
+		VALUES (this_id, this_key, 'conflict', 'conflict', (message).payload,
+			(message).attributes, (message).ordering_key, (message).message_id,
+			(message).publish_time, (message).delivery_attempt, hash, 'IX001',
+			'the key was claimed with another payload')
 		ON CONFLICT (source_id, key, status, payload_hash)
-			WHERE status IN ('conflict', 'expired') DO NOTHING;
-	RETURN true;
-END
-$$;
-COMMENT ON FUNCTION @extschema@.inbox_failure_conflict(@extschema@.inbox_source, text,
-	@extschema@.inbox_message, bigint) IS
-	'keeps a message whose key was claimed with another payload; false if it was not';
+			WHERE f.status IN ('conflict', 'expired') DO NOTHING;
+END;
+COMMENT ON FUNCTION @extschema@.inbox_failure_conflict(integer, text, @extschema@.inbox_message,
+	bigint) IS 'keeps a message whose key was claimed with another payload';
 
 -- IX006 is noted before a message runs that may have ended its backend: that attempt is not made
 -- yet, and what it then fails with is not one more.
@@ -141,7 +130,6 @@ DECLARE
 	hash bigint := @extschema@.inbox_payload_hash(message.payload);
 	source_row @extschema@.inbox_source;
 	failure @extschema@.inbox_failure;
-	claimed integer;
 BEGIN
 	IF this_key IS NULL OR octet_length(this_key) NOT BETWEEN 1 AND 1024 THEN
 		RAISE EXCEPTION 'a failure needs a key of 1 to 1024 bytes, or a message_id instead'
@@ -153,18 +141,15 @@ BEGIN
 
 	-- Claimed first, and given back unless the message is dead: a failure and a success of the
 	-- same key wait for each other that way, and none is recorded of a message that was applied.
-	INSERT INTO @extschema@.inbox_claim (source_id, key, payload_hash, publish_time)
-		VALUES (this_id, this_key, hash, message.publish_time)
-		ON CONFLICT (source_id, key) DO NOTHING;
-	GET DIAGNOSTICS claimed = ROW_COUNT;
+	verdict := @extschema@.inbox_claim_key(source, this_key, message.payload, message.publish_time);
 	SELECT f.* INTO failure FROM @extschema@.inbox_failure f
 		WHERE f.source_id = this_id AND f.key = this_key AND f.status = 'retrying' FOR UPDATE;
 	attempts := coalesce(failure.attempts, 0);
-	IF claimed = 0 THEN
+	IF verdict <> 'new' THEN
 		DELETE FROM @extschema@.inbox_failure f WHERE f.id = failure.id;
-		PERFORM @extschema@.inbox_durable(true);
-		verdict := CASE WHEN @extschema@.inbox_failure_conflict(source_row, this_key, message,
-			hash) THEN 'conflict' ELSE 'duplicate' END;
+		IF verdict = 'conflict' THEN
+			PERFORM @extschema@.inbox_failure_conflict(this_id, this_key, message, hash);
+		END IF;
 		RETURN NEXT;
 		RETURN;
 	END IF;
@@ -172,7 +157,6 @@ BEGIN
 	verdict := CASE WHEN reason <> 'handler' THEN 'dead'
 		ELSE @extschema@.inbox_fail_verdict(source_row, failure, this_key, sqlstate, halt_after)
 		END;
-	PERFORM @extschema@.inbox_durable(false);
 	IF verdict <> 'dead' THEN
 		DELETE FROM @extschema@.inbox_claim c WHERE c.source_id = this_id AND c.key = this_key;
 		retry_after := @extschema@.inbox_fail_backoff(attempts + 1);

@@ -200,9 +200,8 @@ BEGIN
 	-- What has no claim yet gets one, or it would be applied when it comes again. Before the row
 	-- is locked: a batch that is applying it has the claim, and wants the row next.
 	IF failure.status IN ('retrying', 'expired') THEN
-		INSERT INTO @extschema@.inbox_claim (source_id, key, payload_hash, publish_time)
-			VALUES (failure.source_id, failure.key, failure.payload_hash, failure.publish_time)
-			ON CONFLICT (source_id, key) DO NOTHING;
+		PERFORM @extschema@.inbox_claim_key(s.name, failure.key, failure.payload,
+			failure.publish_time) FROM @extschema@.inbox_source s WHERE s.id = failure.source_id;
 	END IF;
 	UPDATE @extschema@.inbox_failure f SET status = 'discarded', settled_why = inbox_discard_one.reason,
 		settled_at = clock_timestamp(), settled_by = session_user

@@ -38,6 +38,27 @@ extern void inbox_claims_find(const inbox_home *home, const inbox_source *source
 extern void inbox_claims_insert(const inbox_home *home, const inbox_source *source,
 								const inbox_claims *claims);
 
+/* As memcmp, a shorter key before the longer ones it begins. */
+extern int inbox_key_compare(const text *a, const text *b);
+
+/* The verdict of a message whose key has a claim with this hash, if it has one. */
+extern void inbox_claim_settle(const inbox_source *source, inbox_message *message, bool hashed,
+							   int64 hash);
+
+/* Settles those of n open messages whose key has a visible claim; returns how many are left. */
+extern int inbox_claims_settle(const inbox_home *home, const inbox_source *source,
+							   inbox_message **open, int n);
+
+/*
+ * Two ways to claim the keys of n open messages, which the messages are decided by then, as
+ * inbox_claims_insert says. The first writes to table and index itself, and returns false, having
+ * done nothing, where the table is not as it was created; the second is an INSERT.
+ */
+extern bool inbox_claim_write(const inbox_home *home, const inbox_source *source,
+							  inbox_message **open, int n);
+extern void inbox_claim_insert(const inbox_home *home, const inbox_source *source,
+							   inbox_message **open, int n);
+
 /* Takes the messages that have got a verdict off the open ones. */
 extern void inbox_claims_drop_decided(inbox_claims *claims);
 

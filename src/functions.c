@@ -13,12 +13,15 @@
 #include "utils/builtins.h"
 #include "utils/memutils.h"
 #include "utils/regproc.h"
+#include "utils/timestamp.h"
 
+#include "claim.h"
 #include "process.h"
 
 static const char *const verdict_names[] = {
-	[INBOX_APPLIED] = "applied", [INBOX_DUPLICATE] = "duplicate", [INBOX_CONFLICT] = "conflict",
-	[INBOX_PARKED] = "parked",	 [INBOX_LATER] = "later",		  [INBOX_EXPIRED] = "expired"};
+	[INBOX_NEW] = "new",		   [INBOX_APPLIED] = "applied", [INBOX_DUPLICATE] = "duplicate",
+	[INBOX_CONFLICT] = "conflict", [INBOX_PARKED] = "parked",	[INBOX_LATER] = "later",
+	[INBOX_EXPIRED] = "expired"};
 
 /* Also where only duplicates would be found: their verdict needs WAL of its own. */
 static void
@@ -117,6 +120,29 @@ inbox_accept(PG_FUNCTION_ARGS)
 	refuse_read_only("inbox_accept()");
 	open_source(&call, fcinfo, 2);
 	PG_RETURN_BOOL(run_single(&call, fcinfo, BYTEAOID));
+}
+
+PG_FUNCTION_INFO_V1(inbox_claim_key);
+
+Datum
+inbox_claim_key(PG_FUNCTION_ARGS)
+{
+	inbox_call call = {0};
+	inbox_message message = {.payload = {.type = BYTEAOID, .isnull = PG_ARGISNULL(2)}};
+	inbox_claims claims;
+
+	refuse_read_only("inbox_claim_key()");
+	open_source(&call, fcinfo, 0);
+	message.key = PG_ARGISNULL(1) ? NULL : PG_GETARG_TEXT_PP(1);
+	inbox_message_check_key(message.key);
+	if (!message.payload.isnull)
+		message.payload.value = PointerGetDatum(PG_GETARG_BYTEA_PP(2));
+	message.published = !PG_ARGISNULL(3);
+	message.publish_time = message.published ? PG_GETARG_TIMESTAMPTZ(3) : 0;
+	inbox_message_hash(&message, 1);
+	inbox_claims_open(&claims, &message, 1);
+	inbox_claims_insert(call.home, &call.source, &claims);
+	PG_RETURN_TEXT_P(cstring_to_text(verdict_names[message.verdict]));
 }
 
 static void

@@ -131,9 +131,13 @@ decide(inbox_call *call)
 
 	inbox_message_hash(call->messages, call->count);
 	inbox_claims_open(&claims, call->messages, call->count);
-	inbox_claims_find(call->home, &call->source, &claims);
-	inbox_failure_expire(&call->source, &claims);
-	inbox_order_hold(call->home, &call->source, &claims);
+	if (call->source.forgetful || call->source.holding)
+	{
+		/* Neither too old nor held back is what was applied before. */
+		inbox_claims_find(call->home, &call->source, &claims);
+		inbox_failure_expire(&call->source, &claims);
+		inbox_order_hold(call->home, &call->source, &claims);
+	}
 	inbox_claims_insert(call->home, &call->source, &claims);
 	inbox_claims_followers(&call->source, &claims);
 }
