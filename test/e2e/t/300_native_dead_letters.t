@@ -35,9 +35,10 @@ foreach my $kind (Inbox::Service::kinds())
     $service->create_subscription('pay-sub', 'pay',
         deadLetterPolicy =>
           { deadLetterTopic => $service->topic('dead'), maxDeliveryAttempts => 5 });
+    my ($applied, $never) = map { Inbox::Ledger::payment($_, 1, 1) } qw(applied never);
     $node->safe_psql('postgres',
-        qq(SELECT inbox_process('applied', '{"account": 1, "amount": 1}', 'apply_payment', '$source')));
-    $service->publish('pay', map { Inbox::Ledger::payment($_, 1, 1) } qw(applied never));
+        "SELECT inbox_process('applied', \$\$$applied->{data}\$\$, 'apply_payment', '$source')");
+    $service->publish('pay', $applied, $never);
     wear_out($service, 'pay-sub', 2);
 
     my $puller = Inbox::Puller->start(service => $service, node => $node,
