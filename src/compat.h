@@ -9,6 +9,7 @@
 
 #include "access/genam.h"
 #include "catalog/pg_proc.h"
+#include "fmgr.h"
 #include "replication/message.h"
 #include "utils/acl.h"
 #include "utils/relcache.h"

@@ -4,7 +4,6 @@
  */
 #include "compat.h"
 
-#include "fmgr.h"
 #include "utils/builtins.h"
 #include "utils/guc.h"
 
