@@ -23,7 +23,7 @@ CREATE VIEW producer.payload AS
         jsonb_build_object('from', debtor,
             'to', CASE mistake WHEN 'account' THEN 99 ELSE creditor END,
             'cents', CASE mistake
-                WHEN 'amount' THEN to_jsonb(replace((amount / 100.0)::numeric(9, 2)::text, '.', ','))
+                WHEN 'amount' THEN to_jsonb(to_char(amount / 100.0, 'FM990.00'))
                 ELSE to_jsonb(amount) END) AS sent
     FROM producer.payment;
 

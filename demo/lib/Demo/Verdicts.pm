@@ -20,8 +20,8 @@ sub watch
 sub take
 {
     my ($self, $line) = @_;
-    return
-      unless $line =~ /"event":"(?:message|dead_letter)",(?:"verdict":"(\w+)")?.*"message_id":"(\w+)"/;
+    return unless $line =~ /"event":"(?:message|dead_letter)",(?:"verdict":"(\w+)")?
+        .*"message_id":"(\w+)"/x;
     $self->{count}{ $1 // 'dead' }++;
     $self->{answered}{$2} = 1;
 }
