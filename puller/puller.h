@@ -55,9 +55,9 @@ struct worker
 {
 	struct puller *puller;
 	struct db db;
-	struct batch *batch; /* NULL: none taken */
-	enum work work;		 /* what the running transaction does */
-	size_t run_count;	 /* messages in it */
+	struct batch *batch;	/* NULL: none taken */
+	enum work work;			/* what the running transaction does */
+	size_t run_count;		/* messages in it */
 	struct message *failed; /* to be recorded by inbox_fail next, or now */
 	struct failure failure;
 	struct backoff backoff; /* after failures that are nobody's fault */
@@ -68,17 +68,17 @@ struct worker
 struct pull_state
 {
 	unsigned in_flight;
-	unsigned width;		   /* how many may be in flight now */
-	size_t asked;		   /* the sum of maxMessages in flight */
-	int max_messages;	   /* halved when a response is too large */
-	double average_size;   /* bytes a message */
+	unsigned width;		 /* how many may be in flight now */
+	size_t asked;		 /* the sum of maxMessages in flight */
+	int max_messages;	 /* halved when a response is too large */
+	double average_size; /* bytes a message */
 	int64_t not_before;
 	struct backoff backoff;
-	bool looking;		   /* the subscription is being read */
-	bool known;			   /* it was read, or may not be */
-	int64_t deadline_ms;   /* its ack deadline */
+	bool looking;			 /* the subscription is being read */
+	bool known;				 /* it was read, or may not be */
+	int64_t deadline_ms;	 /* its ack deadline */
 	bool waiting_for_person; /* the last failure will not pass by itself */
-	bool token_refused;	   /* it was the token of this version */
+	bool token_refused;		 /* it was the token of this version */
 	unsigned token;
 };
 
@@ -111,7 +111,7 @@ struct puller
 
 	struct worker worker[WORKERS_MAX];
 	int workers;
-	size_t batch_limit;	   /* messages a batch takes now */
+	size_t batch_limit; /* messages a batch takes now */
 	struct contention contention;
 	bool halted;		   /* the source: one message is tried at a time */
 	int64_t probe_ms;	   /* halted: not before */
