@@ -67,7 +67,7 @@ is($server->data_now($sub, 10), '', 'after a nack in the middle the one before i
 $server->ack($sub, $run[0]);
 is($server->data_now($sub, 10), 'A1 A2', 'then the rest comes in order');
 
-$sub = ordered({ retryPolicy => { minimumBackoff => '1s', maximumBackoff => '2s' } }, qw(A0 A1 B0));
+$sub = ordered({ retryPolicy => { minimumBackoff => '3s', maximumBackoff => '3s' } }, qw(A0 A1 B0));
 $server->data_now($sub, 10);
 $server->modack($sub, 0, $server->{last}[0]);
 is($server->data_now($sub, 10), '', 'a key waits as long as its first message is held back');

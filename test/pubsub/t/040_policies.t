@@ -95,7 +95,7 @@ for (1 .. 3)
 }
 cmp_ok($waits[0], '>', 0.35, 'the first nack waits for the minimum');
 cmp_ok($waits[1], '>', 0.55, 'then longer');
-cmp_ok($waits[2], '<', 0.8, 'up to the maximum');
+cmp_ok($waits[2], '<', 1.55, 'up to the maximum');
 
 # Filters.
 my @filters = (
