@@ -80,7 +80,7 @@ subtest 'a standby' => sub {
     is($event->{err}, 'the server is a standby and cannot write', 'a standby is refused');
     like($event->{hint}, qr/connect to the primary.*target_session_attrs=read-write/,
         'with the remedy');
-    is($service->stats('standby')->{waitingPulls}, 0, 'nothing is pulled for it');
+    ok($service->is_untouched('standby'), 'nothing is pulled for it');
     $standby->promote;
     wait_for_effects('standby', 10, $standby);
     is($puller->stop, 0, 'stops with status 0');
@@ -116,7 +116,7 @@ subtest 'a failover while it runs' => sub {
 subtest 'a backend that says nothing to the first question' => sub {
     my $event = $waiting->wait_event('db_silent', undef, 40);
     like("$event->{err}; " . ($event->{hint} // ''), qr/said nothing; .+/, 'is given up, with a word');
-    is($service->stats('waiting')->{waitingPulls}, 0, 'nothing was pulled for it');
+    ok($service->is_untouched('waiting'), 'nothing was pulled for it');
     is($waiting->stop(5), 0, 'stops with status 0, and soon');
 };
 is_deeply([ Inbox::Puller->leaks(Inbox::Ledger::MEMO) ], [], 'no log shows a payload');

@@ -212,6 +212,14 @@ sub stats
     return defined $name ? $stats->{subscriptions}{ $self->subscription($name) } : $stats;
 }
 
+# Whether nobody pulls from the subscription, or holds a message of it.
+sub is_untouched
+{
+    my ($self, $name) = @_;
+    my $stats = $self->stats($name);
+    return $stats->{waitingPulls} == 0 && $stats->{leased} == 0;
+}
+
 # Every event of the history, which needs the option --history; of one kind when it is named.
 sub history
 {
