@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: PostgreSQL */
 #include "delivery.h"
 #include "entry.h"
-#include "order.h"
 #include "service.h"
 #include "subscription.h"
 
@@ -21,8 +20,6 @@ leave_state(struct entry *entry)
 {
 	link_remove(&entry->ready);
 	timer_cancel(&entry->subscription->service->timers, &entry->timer);
-	if (entry->state == ENTRY_LEASED && entry->order != NULL)
-		entry->order->leased--;
 	entry->subscription->count[entry->state]--;
 }
 
@@ -39,8 +36,6 @@ entry_set_state(struct entry *entry, enum entry_state state, int64_t until)
 		list_append(&subscription->ready, &entry->ready);
 		subscription_wake(subscription);
 	}
-	if (state == ENTRY_LEASED && entry->order != NULL)
-		entry->order->leased++;
 	if (state == ENTRY_LEASED || state == ENTRY_BACKOFF)
 	{
 		entry->timer.fire = time_up;

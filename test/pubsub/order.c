@@ -38,8 +38,6 @@ order_leave(struct entry *entry)
 {
 	if (entry->order == NULL)
 		return;
-	if (entry->state == ENTRY_LEASED)
-		entry->order->leased--;
 	link_remove(&entry->in_order);
 	entry->order = NULL;
 }
@@ -84,7 +82,7 @@ order_advance(struct order *order)
 		if (!subscription_retains(head->subscription))
 			subscription_drop(head);
 	}
-	if (head != NULL && head->state == ENTRY_WAITING && order->leased == 0)
+	if (head != NULL && head->state == ENTRY_WAITING)
 		entry_set_state(head, ENTRY_READY, 0);
 }
 

@@ -19,7 +19,6 @@ struct order
 {
 	char *key;
 	struct link entries;
-	int leased;
 };
 
 /* Appends the entry to the order of its message's key. */
@@ -35,8 +34,8 @@ bool order_is_head(const struct entry *entry);
 void order_rewind(struct entry *entry);
 
 /*
- * After any change: lets go of what is acknowledged at the front and, when nothing is outstanding,
- * makes the head ready.
+ * After any change: lets go of what is acknowledged at the front, and makes the head ready if it
+ * waits. What is outstanding is always at the front, so a head that waits has nothing before it.
  */
 void order_advance(struct order *order);
 
