@@ -11,6 +11,8 @@
 
 /* How long a message rests whose failure could not even be recorded. */
 #define UNRECORDED_PAUSE_MS 60000
+/* Connections lost by an orderly shutdown before what ran on them is suspected all the same. */
+#define LOSSES_LIMIT 10
 
 static void
 pause_for(struct worker *worker, const struct db_answer *answer)
@@ -21,7 +23,7 @@ pause_for(struct worker *worker, const struct db_answer *answer)
 	log_event(LOG_WARNING, "transaction_failed", "worker", LOG_INT, (int64_t) worker->db.number,
 			  "messages", LOG_INT, (int64_t) worker->run_count, "sqlstate", LOG_TEXT,
 			  answer->sqlstate, "err", LOG_TEXT, answer->message, "retry_in", LOG_SECONDS, pause,
-			  NULL);
+			  "hint", LOG_TEXT, "no message is to blame; it is tried again by itself", NULL);
 }
 
 /* A quiet queue has batches of one, a busy one big commits, a slow handler few at a time. */
@@ -197,6 +199,17 @@ run_failed(struct worker *worker, const struct db_answer *answer)
 }
 
 /*
+ * A server that says good-bye is not one that a message has killed; unless it says so again and
+ * again to the same message, whose handler may be why somebody or something ends its session.
+ */
+static void
+suspect(struct message *message, bool shut_down)
+{
+	message->losses++;
+	message->suspect = !shut_down || message->losses >= LOSSES_LIMIT;
+}
+
+/*
  * Neither acknowledged nor given back nor counted. With the connection lost, what was in it is
  * tried again while we hold its lease: the claim tells whether it was applied. After a warning
  * the commit stands here but maybe nowhere else, so its messages are left to come back by
@@ -211,13 +224,15 @@ run_unknown(struct worker *worker, const struct db_answer *answer)
 	worker->puller->counters.unknown++;
 	log_event(LOG_WARNING, "outcome_unknown", "worker", LOG_INT, (int64_t) worker->db.number,
 			  "messages", LOG_INT, (int64_t) count, "sqlstate", LOG_TEXT, answer->sqlstate, "err",
-			  LOG_TEXT, answer->message, NULL);
+			  LOG_TEXT, answer->message, "hint", LOG_TEXT,
+			  "nothing of it is acknowledged; the messages are run again, and what was committed "
+			  "is a duplicate then",
+			  NULL);
 	if (worker->db.state == DB_DOWN)
 	{
-		/* A server that says good-bye is not one that a message has killed. */
 		for (size_t i = 0; i < count; i++)
 		{
-			messages[i]->suspect = !answer->shut_down;
+			suspect(messages[i], answer->shut_down);
 		}
 		settle_release(worker);
 		return;

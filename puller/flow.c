@@ -163,7 +163,9 @@ is_startable(struct puller *puller, struct message *message, int64_t now)
 		return true;
 	}
 	log_event(LOG_INFO, "lease_too_short", "message_id", LOG_TEXT, message->message_id, "key",
-			  LOG_TEXT, message->key, NULL);
+			  LOG_TEXT, message->key, "hint", LOG_TEXT,
+			  "it comes again; if this is frequent, raise ackDeadlineSeconds of the subscription",
+			  NULL);
 	puller->lease.expired++;
 	message_end_lane(&puller->board, message);
 	message_forget(&puller->board, message);

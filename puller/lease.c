@@ -119,7 +119,9 @@ lose(struct lease *lease, struct message *message)
 		return;
 	}
 	log_event(LOG_INFO, "lease_lost", "message_id", LOG_TEXT, message->message_id, "key", LOG_TEXT,
-			  message->key, "ordering_key", LOG_TEXT, message->ordering_key, NULL);
+			  message->key, "ordering_key", LOG_TEXT, message->ordering_key, "hint", LOG_TEXT,
+			  "it comes again; if this is frequent, raise ackDeadlineSeconds of the subscription",
+			  NULL);
 	message_end_lane(lease->board, message);
 	message_forget(lease->board, message);
 }

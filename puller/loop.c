@@ -145,7 +145,8 @@ turn(struct puller *puller, int signals)
 	took = clock_ms() - start;
 	if (took > SLOW_TURN_MS)
 	{
-		log_event(LOG_WARNING, "slow_turn", "took", LOG_SECONDS, took, NULL);
+		log_event(LOG_WARNING, "slow_turn", "took", LOG_SECONDS, took, "hint", LOG_TEXT,
+				  "leases may end meanwhile; the machine is overloaded, or was suspended", NULL);
 	}
 	return more;
 }

@@ -275,6 +275,9 @@ take_messages(struct puller *puller, const struct pubsub_answer *answer, int ask
 	if (skipped > 0)
 	{
 		log_event(LOG_WARNING, "messages_without_ack_id", "count", LOG_INT, (int64_t) skipped,
+				  "hint", LOG_TEXT,
+				  "they cannot be acknowledged and come again; look for a proxy between here and "
+				  "--endpoint",
 				  NULL);
 	}
 	backoff_reset(&puller->pull.backoff);

@@ -110,10 +110,12 @@ verdict_of(struct puller *puller, const struct message *message, const PGresult 
 		}
 		return known->verdict;
 	}
-	log_event(LOG_ERROR, "verdict_missing", "message_id", LOG_TEXT, message->message_id, "verdict",
-			  LOG_TEXT, name, "hint", LOG_TEXT,
-			  "the extension gave no verdict this version knows; the message is not acknowledged",
-			  NULL);
+	log_event(
+		LOG_ERROR, "verdict_missing", "message_id", LOG_TEXT, message->message_id, "verdict",
+		LOG_TEXT, name, "hint", LOG_TEXT,
+		"the extension gave no verdict this version knows, so the message is not acknowledged; "
+		"install the same version of inbox-puller and of the extension",
+		NULL);
 	return VERDICT_NONE;
 }
 
