@@ -71,7 +71,11 @@ isolation: install-private
 tap-ext: install-private
 	rm -rf $(OUT)/tap-ext && mkdir -p $(OUT)/tap-ext
 	$(TAP) TESTDIR=$(OUT)/tap-ext $(SUITE) tap-ext prove -v test/tap-ext
-e2e: install-private puller pubsub
+# One test end to end runs the puller with sanitizers.
+.PHONY: puller-san
+puller-san:
+	$(MAKE) -C puller SAN=address,undefined
+e2e: install-private puller puller-san pubsub
 	rm -rf $(OUT)/e2e && mkdir -p $(OUT)/e2e
 	$(TAP) TESTDIR=$(OUT)/e2e $(SUITE) e2e prove -v -j2 $(E2E_TESTS)
 # Streams of messages drawn from SEEDS seeds, SEED the first.
