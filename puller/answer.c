@@ -1,9 +1,12 @@
 /* SPDX-License-Identifier: PostgreSQL */
 #include "answer.h"
 
+#include <stdlib.h>
+
 #include "clock.h"
 #include "failure.h"
 #include "log.h"
+#include "memory.h"
 #include "settle.h"
 #include "sqlstate.h"
 #include "verdict.h"
@@ -48,11 +51,24 @@ adapt_batch_limit(struct worker *worker)
 	}
 }
 
+/* What waits behind one that has to wait might run when it is its turn no more. */
+static void
+finish_run(struct worker *worker, struct message *const *later, size_t count)
+{
+	batch_finish_run(worker->batch);
+	for (size_t i = 0; i < count; i++)
+	{
+		settle_followers(worker, later[i], VERDICT_LATER_PAUSE_MS);
+	}
+}
+
 static void
 settle_run(struct worker *worker, const PGresult *rows)
 {
 	struct message **messages;
 	size_t count = batch_run(worker->batch, &messages);
+	struct message **later = memory_new(count * sizeof(struct message *));
+	size_t laters = 0;
 
 	for (size_t i = 0; i < count; i++)
 	{
@@ -63,6 +79,7 @@ settle_run(struct worker *worker, const PGresult *rows)
 				break;
 			case VERDICT_LATER:
 				lease_return(&worker->puller->lease, messages[i], VERDICT_LATER_PAUSE_MS);
+				later[laters++] = messages[i];
 				break;
 			case VERDICT_NONE:
 				message_forget(&worker->puller->board, messages[i]);
@@ -71,7 +88,8 @@ settle_run(struct worker *worker, const PGresult *rows)
 	}
 	adapt_batch_limit(worker);
 	backoff_reset(&worker->backoff);
-	batch_finish_run(worker->batch);
+	finish_run(worker, later, laters);
+	free(later);
 }
 
 static void

@@ -6,6 +6,7 @@
 #include <poll.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
 
 #include "clock.h"
 #include "greeting.h"
@@ -62,6 +63,7 @@ db_close(struct db *db, const char *reason)
 	log_event(LOG_INFO, "db_closed", "worker", LOG_INT, (int64_t) db->number, "reason", LOG_TEXT,
 			  reason, NULL);
 	drop_connection(db);
+	db->retry_ms = clock_ms() + backoff_next(&db->backoff);
 }
 
 void
@@ -128,12 +130,19 @@ void
 db_run(struct db *db, const struct db_statement *statement)
 {
 	db->state = DB_BUSY;
-	/* When libpq refuses, the connection is broken and db_step() finds that out. */
 	if (!transaction_send(db, statement))
 	{
 		log_failure(db, "db_send_failed");
+		/* Half a pipeline would never be answered. */
+		shutdown(PQsocket(db->connection), SHUT_RDWR);
 	}
 	db->flush = true;
+}
+
+bool
+db_is_broken(const struct db *db)
+{
+	return db->state == DB_BUSY && PQstatus(db->connection) != CONNECTION_OK;
 }
 
 int

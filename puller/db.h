@@ -157,6 +157,9 @@ void db_run(struct db *db, const struct db_statement *statement);
 /* What to wait for: the socket, or -1, and poll's events. */
 int db_socket(const struct db *db, short *events);
 
+/* It broke while it was sent on: no socket will show that, the next db_step() finds it out. */
+bool db_is_broken(const struct db *db);
+
 /* Moves data; calls events. */
 void db_step(struct db *db);
 

@@ -10,6 +10,7 @@
 #include "log.h"
 #include "memory.h"
 #include "pull.h"
+#include "settle.h"
 #include "stop.h"
 #include "work.h"
 
@@ -24,6 +25,30 @@ differs(const char *before, const char *now)
 	return before != NULL && now != NULL && strcmp(before, now) != 0;
 }
 
+static bool
+is_elsewhere(const struct db_facts *facts, const char *system_id, const char *timeline)
+{
+	return differs(system_id, facts->system_id) || differs(timeline, facts->timeline);
+}
+
+/* A primary that was replaced may live on, and commit what nobody will ever see. */
+static void
+leave_others(struct puller *puller, const struct db_facts *facts)
+{
+	for (int i = 0; i < puller->workers; i++)
+	{
+		struct worker *worker = &puller->worker[i];
+
+		if (worker->db.state >= DB_IDLE &&
+			is_elsewhere(&worker->db.facts, facts->system_id, facts->timeline))
+		{
+			worker->work = WORK_NONE;
+			settle_release(worker);
+			db_close(&worker->db, "it is to the database as it was before");
+		}
+	}
+}
+
 /*
  * Another cluster or another timeline may lack what the one before had committed. What has not
  * been acknowledged yet is dropped and comes again: the new one decides what it has.
@@ -31,7 +56,7 @@ differs(const char *before, const char *now)
 static void
 watch_cluster(struct puller *puller, const struct db_facts *facts)
 {
-	if (differs(puller->system_id, facts->system_id) || differs(puller->timeline, facts->timeline))
+	if (is_elsewhere(facts, puller->system_id, puller->timeline))
 	{
 		log_event(
 			LOG_ERROR, "database_changed", "system_before", LOG_TEXT, puller->system_id,
@@ -42,6 +67,7 @@ watch_cluster(struct puller *puller, const struct db_facts *facts)
 			"the switch, the claims make the replay harmless",
 			NULL);
 		ack_drop(&puller->ack);
+		leave_others(puller, facts);
 	}
 	free(puller->system_id);
 	free(puller->timeline);
@@ -85,6 +111,8 @@ db_down(void *context, struct db *db, enum db_refusal refusal)
 	struct puller *puller = worker->puller;
 
 	(void) db;
+	/* Another connection may be there to run what this one was pausing over. */
+	settle_release(worker);
 	if (refusal == DB_REFUSED_MISMATCH ||
 		(refusal == DB_REFUSED_MISSING && puller->config->exit_on_permanent))
 	{
@@ -314,6 +342,10 @@ worker_deadline(const struct worker *worker, int64_t now)
 	if (worker->db.state == DB_GREETING)
 	{
 		return worker->db.greeting_end;
+	}
+	if (db_is_broken(&worker->db))
+	{
+		return now;
 	}
 	return worker->not_before > now ? worker->not_before : CLOCK_NEVER;
 }

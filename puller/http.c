@@ -110,6 +110,8 @@ set_options(struct http_request *request, const struct http_spec *spec)
 	SET(easy, CURLOPT_WRITEDATA, request);
 	SET(easy, CURLOPT_HEADERFUNCTION, receive_header);
 	SET(easy, CURLOPT_HEADERDATA, request);
+	/* What a proxy answers when the connection is made is not the response's first byte. */
+	SET(easy, CURLOPT_SUPPRESS_CONNECT_HEADERS, 1L);
 	SET(easy, CURLOPT_USERAGENT, "inbox-puller/" INBOX_VERSION);
 	SET(easy, CURLOPT_PROTOCOLS_STR, "http,https");
 	/* A redirect would carry the token to whoever the answer names. */

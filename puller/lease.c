@@ -114,6 +114,7 @@ lose(struct lease *lease, struct message *message)
 {
 	lease->expired++;
 	message->lease_due = CLOCK_NEVER;
+	message->lease_end = 0; /* also where it was extended since, or so it seemed */
 	if (message->state != MESSAGE_READY)
 	{
 		return;

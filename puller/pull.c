@@ -178,6 +178,32 @@ credit(const struct puller *puller)
 /* ---- answers --------------------------------------------------------------------------- */
 
 /*
+ * Behind one that has lost its lease everything comes again, and in order: what waits of it here
+ * would only give its place to a message that comes behind the lost one.
+ */
+static void
+drop_ended(struct message_board *board, const struct message *again)
+{
+	struct message *message;
+	struct message *next;
+	bool ended = false;
+
+	for (message = TAILQ_FIRST(&board->list[MESSAGE_READY]); message != NULL; message = next)
+	{
+		next = TAILQ_NEXT(message, link);
+		if (message->lane != again->lane || message == again)
+		{
+			continue;
+		}
+		ended |= message->lease_end == 0;
+		if (ended)
+		{
+			message_forget(board, message);
+		}
+	}
+}
+
+/*
  * A message that waits here comes again: its lease was lost, or the service gave it out twice. At
  * the end of its lane it would be behind what must follow it, so it takes the place it had.
  */
@@ -217,6 +243,7 @@ hold(struct puller *puller, struct message *message, int64_t lease_start)
 	puller->counters.pulled++;
 	if (message->lane != NULL)
 	{
+		drop_ended(&puller->board, message);
 		keep_place(puller, message);
 	}
 	if (puller->stopping)

@@ -18,7 +18,7 @@ enum
 
 #define FIELDS 8
 /* PostgreSQL counts microseconds from 2000-01-01. */
-#define EPOCH_DISTANCE INT64_C(946684800000000)
+#define EPOCH_DISTANCE UINT64_C(946684800000000)
 
 static bool
 append_int(struct buffer *out, int32_t value)
@@ -60,7 +60,7 @@ append_jsonb(struct buffer *out, const char *text)
 static bool
 append_timestamp(struct buffer *out, int64_t microseconds)
 {
-	uint64_t wire = htobe64((uint64_t) (microseconds - EPOCH_DISTANCE));
+	uint64_t wire = htobe64((uint64_t) microseconds - EPOCH_DISTANCE);
 
 	return append_field(out, OID_TIMESTAMPTZ, microseconds != INT64_MIN ? &wire : NULL,
 						sizeof(wire));

@@ -39,7 +39,7 @@ must_wait_for(const struct message *other, const struct message *message)
 
 /* What was running in this batch and what waits for any connection share the message's pause. */
 void
-settle_return(struct worker *worker, struct message *message, int64_t pause_ms)
+settle_followers(struct worker *worker, const struct message *message, int64_t pause_ms)
 {
 	struct message_list *ready = &worker->puller->board.list[MESSAGE_READY];
 	struct message **rest;
@@ -62,6 +62,12 @@ settle_return(struct worker *worker, struct message *message, int64_t pause_ms)
 			lease_return(&worker->puller->lease, other, pause_ms);
 		}
 	}
+}
+
+void
+settle_return(struct worker *worker, struct message *message, int64_t pause_ms)
+{
+	settle_followers(worker, message, pause_ms);
 	leave_to(worker, message, pause_ms);
 }
 

@@ -17,6 +17,9 @@ void settle_acknowledge(struct worker *worker, struct message *message);
  */
 void settle_return(struct worker *worker, struct message *message, int64_t pause_ms);
 
+/* As settle_return(), for one that was given back already: what must not overtake it follows. */
+void settle_followers(struct worker *worker, const struct message *message, int64_t pause_ms);
+
 /* Everything the worker has taken and not settled waits again, in its old order. */
 void settle_release(struct worker *worker);
 

@@ -1,0 +1,252 @@
+/* SPDX-License-Identifier: PostgreSQL */
+/*
+ * A database for simulated pullers: claims, failures and lost connections. A message that is
+ * applied before one that was published before it in its ordering key is a failed assertion.
+ */
+#ifndef INBOX_TEST_SIMULATED_DATABASE_H
+#define INBOX_TEST_SIMULATED_DATABASE_H
+
+#include "simulated_service.h"
+
+static int64_t worker_due[PULLERS_MAX][WORKERS_MAX];
+static int64_t database_away; /* until then */
+static int slow;			  /* percent of the transactions */
+
+static int64_t *
+due_of(const struct worker *worker)
+{
+	return &worker_due[worker->puller - pullers][worker - worker->puller->worker];
+}
+
+static void
+connect_begins(struct worker *worker)
+{
+	*due_of(worker) = world_ms + 1 + chance(200);
+}
+
+static void
+transaction_begins(struct worker *worker)
+{
+	*due_of(worker) = world_ms + 1 + chance(happens(slow) ? 20000 : 300);
+}
+
+static int
+index_of(const struct message *message)
+{
+	return atoi(message->key);
+}
+
+/* An earlier message of the ordering key has failed, and does not come before it in this call. */
+static bool
+is_held_back(struct message *const *messages, size_t place)
+{
+	int index = index_of(messages[place]);
+
+	for (int i = 0; i < index; i++)
+	{
+		bool before = false;
+
+		for (size_t j = 0; j < place; j++)
+		{
+			before |= index_of(messages[j]) == i;
+		}
+		if (items[index].ordering_key != 0 && items[i].ordering_key == items[index].ordering_key &&
+			items[i].attempts > 0 && !items[i].claimed && !before)
+		{
+			return true;
+		}
+	}
+	return false;
+}
+
+/* The order of the ordering key: whatever was published before has ended. */
+static void
+apply(int index)
+{
+	for (int i = 0; i < index; i++)
+	{
+		if (items[index].ordering_key != 0 && items[i].ordering_key == items[index].ordering_key)
+		{
+			assert_true(items[i].claimed);
+		}
+	}
+	items[index].claimed = true;
+	items[index].attempts = 0;
+}
+
+static bool
+fails(const struct item *item)
+{
+	return item->kind == KIND_POISON || item->kind == KIND_DEFERRED ||
+		   (item->kind == KIND_FLAKY && item->attempts < 2);
+}
+
+/* The first message whose handler fails, from 1; 0 for none. */
+static int
+find_failing(struct message *const *messages, size_t count)
+{
+	for (size_t i = 0; i < count; i++)
+	{
+		const struct item *item = &items[index_of(messages[i])];
+
+		if (!item->claimed && !is_held_back(messages, i) && fails(item))
+		{
+			return (int) i + 1;
+		}
+	}
+	return 0;
+}
+
+static bool
+kills(struct message *const *messages, size_t count)
+{
+	for (size_t i = 0; i < count; i++)
+	{
+		const struct item *item = &items[index_of(messages[i])];
+
+		if (!item->claimed && !is_held_back(messages, i) && item->kind == KIND_KILLER)
+		{
+			return true;
+		}
+	}
+	return false;
+}
+
+static PGresult *
+process(struct message *const *messages, size_t count)
+{
+	PGresult *rows = new_rows(2);
+
+	for (size_t i = 0; i < count; i++)
+	{
+		int index = index_of(messages[i]);
+		const char *verdict = items[index].claimed		  ? "duplicate"
+							  : is_held_back(messages, i) ? "later"
+														  : "applied";
+
+		if (strcmp(verdict, "applied") == 0)
+		{
+			apply(index);
+		}
+		set_int(rows, (int) i, 0, (int) i + 1);
+		set_text(rows, (int) i, 1, verdict);
+	}
+	return rows;
+}
+
+static PGresult *
+record_failure(const struct message *message)
+{
+	struct item *item = &items[index_of(message)];
+	PGresult *rows = new_rows(3);
+	const char *verdict = "duplicate";
+
+	if (!item->claimed)
+	{
+		item->dead = ++item->attempts >= 5 && item->kind >= KIND_POISON;
+		item->claimed = item->dead;
+		verdict = item->dead ? "dead" : "retrying";
+	}
+	set_text(rows, 0, 0, verdict);
+	set_int(rows, 0, 1, item->attempts);
+	set_double(rows, 0, 2, 1 << item->attempts);
+	return rows;
+}
+
+/* Committed, and answered, or warned about, or the connection is lost on the way. */
+static void
+commit(struct worker *worker, PGresult *rows)
+{
+	if (faulty(10))
+	{
+		lose_connection(worker);
+	}
+	else if (faulty(5))
+	{
+		answer_transaction(worker, (struct db_answer){.outcome = DB_UNKNOWN});
+	}
+	else
+	{
+		answer_transaction(worker, (struct db_answer){.outcome = DB_COMMITTED, .rows = rows});
+	}
+	PQclear(rows);
+}
+
+static void
+refuse(struct worker *worker, const char *sqlstate, int ordinal)
+{
+	answer_transaction(worker, (struct db_answer){.outcome = DB_FAILED,
+												  .sqlstate = sqlstate,
+												  .message = "simulated",
+												  .ordinal = ordinal,
+												  .deferred = ordinal == 0});
+}
+
+static void
+answer_run(struct worker *worker)
+{
+	static const char *const passing[] = {"53300", "40P01", "55P03", "57014", "25006"};
+	struct message **messages;
+	size_t count = batch_run(worker->batch, &messages);
+	int failing = find_failing(messages, count);
+
+	if (kills(messages, count) || world_ms < database_away || faulty(10))
+	{
+		lose_connection(worker);
+	}
+	else if (faulty(20))
+	{
+		refuse(worker, passing[chance(5)], happens(50) ? 1 + chance((int) count) : 0);
+	}
+	else if (failing > 0)
+	{
+		bool named = items[index_of(messages[failing - 1])].kind != KIND_DEFERRED;
+
+		refuse(worker, named ? "P0001" : "23503", named ? failing : 0);
+	}
+	else
+	{
+		commit(worker, process(messages, count));
+	}
+}
+
+static void
+answer_worker(struct worker *worker)
+{
+	if (worker->db.state == DB_CONNECTING)
+	{
+		world_ms < database_away || faulty(30) ? not_connected(worker)
+											   : connected(worker, "00000001");
+	}
+	else if (worker->work == WORK_FAIL)
+	{
+		faulty(10) ? refuse(worker, "53300", 0) : commit(worker, record_failure(worker->failed));
+	}
+	else
+	{
+		answer_run(worker);
+	}
+}
+
+/* One that is due, or an idle connection that is lost. */
+static bool
+answer_workers(void)
+{
+	for (int i = 0; i < puller_count; i++)
+	{
+		for (int j = 0; j < pullers[i].workers; j++)
+		{
+			struct worker *worker = &pullers[i].worker[j];
+			bool waits = worker->db.state == DB_CONNECTING || worker->db.state == DB_BUSY;
+
+			if (waits && *due_of(worker) <= world_ms)
+			{
+				answer_worker(worker);
+				return true;
+			}
+		}
+	}
+	return false;
+}
+
+#endif

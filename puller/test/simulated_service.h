@@ -1,0 +1,256 @@
+/* SPDX-License-Identifier: PostgreSQL */
+/*
+ * A Pub/Sub service for simulated pullers, and the messages, with faults of every kind until
+ * FAULTS_END_MS. An acknowledgement of a message that has not ended is a failed assertion.
+ */
+#ifndef INBOX_TEST_SIMULATED_SERVICE_H
+#define INBOX_TEST_SIMULATED_SERVICE_H
+
+#include "simulated.h"
+
+#define ITEMS_MAX 60
+#define KEYS 5
+#define FAULTS_END_MS INT64_C(600000)
+
+enum kind
+{
+	KIND_GOOD,
+	KIND_FLAKY,	   /* fails twice */
+	KIND_POISON,   /* always fails */
+	KIND_DEFERRED, /* always fails, and no error names it */
+	KIND_KILLER	   /* ends its backend */
+};
+
+/* A published message, as the service and the database see it. */
+struct item
+{
+	int ordering_key; /* 0: none */
+	enum kind kind;
+	/* the service */
+	enum
+	{
+		WAITING,
+		LEASED,
+		ACKED
+	} state;
+	int delivery;
+	int64_t lease_end;
+	/* the database */
+	bool claimed;
+	bool dead;
+	int attempts; /* 0: no row of a failure */
+};
+
+static struct item items[ITEMS_MAX];
+static int item_count;
+static int64_t deadline_s;
+static int keys;			 /* ordering keys in use */
+static int faults;			 /* percent of what is possible */
+static int64_t service_away; /* until then */
+
+static bool
+faulty(int percent)
+{
+	return world_ms < FAULTS_END_MS && happens(percent * faults / 100);
+}
+
+/* With one message all that follow it in its ordering key come again, also acknowledged ones. */
+static void
+return_item(int index)
+{
+	items[index].state = WAITING;
+	for (int i = index + 1; items[index].ordering_key != 0 && i < item_count; i++)
+	{
+		if (items[i].ordering_key == items[index].ordering_key)
+		{
+			items[i].state = WAITING;
+		}
+	}
+}
+
+static void
+end_leases(void)
+{
+	for (int i = 0; i < item_count; i++)
+	{
+		if (items[i].state == LEASED && items[i].lease_end <= world_ms)
+		{
+			return_item(i);
+		}
+	}
+}
+
+/* Nothing of an ordering key is delivered while something of it is out, but by the same answer. */
+static bool
+may_deliver(int index, const bool *out)
+{
+	return items[index].state == WAITING &&
+		   (items[index].ordering_key == 0 || !out[items[index].ordering_key]);
+}
+
+static int
+deliver(char *body, size_t room, int most)
+{
+	bool out[KEYS + 1] = {false};
+	int delivered = 0;
+	size_t at = 0;
+
+	for (int i = 0; i < item_count; i++)
+	{
+		out[items[i].ordering_key] |= items[i].state == LEASED;
+	}
+	at += (size_t) snprintf(body, room, "{\"receivedMessages\":[");
+	for (int i = 0; i < item_count && delivered < most; i++)
+	{
+		struct item *item = &items[i];
+		char ordering[32] = "";
+
+		if (!may_deliver(i, out))
+		{
+			continue;
+		}
+		item->state = LEASED;
+		item->lease_end = world_ms + deadline_s * 1000;
+		item->delivery++;
+		if (item->ordering_key != 0)
+		{
+			snprintf(ordering, sizeof(ordering), ",\"orderingKey\":\"o%d\"", item->ordering_key);
+		}
+		at += (size_t) snprintf(body + at, room - at,
+								"%s{\"ackId\":\"%d.%d\",\"message\":{\"messageId\":\"m%d\","
+								"\"data\":\"YQ==\",\"attributes\":{\"idempotency_key\":\"%d\"}%s}}",
+								delivered++ > 0 ? "," : "", i, item->delivery, i, i, ordering);
+	}
+	snprintf(body + at, room - at, "]}");
+	return delivered;
+}
+
+static bool
+any_waits(void)
+{
+	static char body[ITEMS_MAX * 200];
+	struct item before[ITEMS_MAX];
+	int count;
+
+	memcpy(before, items, sizeof(items));
+	count = deliver(body, sizeof(body), 1);
+	memcpy(items, before, sizeof(items));
+	return count > 0;
+}
+
+static struct item *
+find_item(const char *ack_id)
+{
+	int index;
+	int delivery;
+
+	assert_int_equal(sscanf(ack_id, "%d.%d", &index, &delivery), 2);
+	return items[index].delivery == delivery && items[index].state == LEASED ? &items[index] : NULL;
+}
+
+static void
+acknowledge(const struct call *call)
+{
+	for (size_t i = 0; i < call->count; i++)
+	{
+		struct item *item = find_item(call->ids[i]);
+
+		/* The promise: acknowledged is only what has ended. */
+		assert_true(items[atoi(call->ids[i])].claimed);
+		if (item != NULL)
+		{
+			item->state = ACKED;
+		}
+	}
+}
+
+static void
+modify(const struct call *call)
+{
+	for (size_t i = 0; i < call->count; i++)
+	{
+		struct item *item = find_item(call->ids[i]);
+
+		if (item != NULL && call->number == 0)
+		{
+			return_item((int) (item - items));
+		}
+		else if (item != NULL)
+		{
+			item->lease_end = world_ms + call->number * 1000;
+		}
+	}
+}
+
+static int64_t
+call_due(const struct call *call)
+{
+	if (call->kind == CALL_PULL)
+	{
+		return world_ms + 1 + chance(30);
+	}
+	return world_ms + 1 + chance(faulty(20) ? 9000 : 60);
+}
+
+static void
+answer_pull(struct call *call)
+{
+	static char body[ITEMS_MAX * 200];
+
+	deliver(body, sizeof(body), call->number);
+	if (faulty(10))
+	{
+		answer_call(call, PUBSUB_TRANSIENT, "");
+		return;
+	}
+	answer_call(call, PUBSUB_OK, body);
+}
+
+/* Executed or not, its answer may be lost. */
+static void
+answer_request(struct call *call)
+{
+	bool away = world_ms < service_away;
+	bool lost = away || faulty(30);
+
+	if (!away && (!lost || happens(50)))
+	{
+		if (call->kind == CALL_ACK)
+		{
+			acknowledge(call);
+		}
+		else if (call->kind == CALL_MODACK)
+		{
+			modify(call);
+		}
+	}
+	answer_call(call, lost ? (!away && happens(20) ? PUBSUB_INVALID : PUBSUB_TRANSIENT) : PUBSUB_OK,
+				call->kind == CALL_GET ? (deadline_s == 10 ? "{}" : "{\"ackDeadlineSeconds\":30}")
+									   : "{}");
+}
+
+/* A pull is held as long as there is nothing, up to 90 s. */
+static bool
+is_answered(const struct call *call)
+{
+	return call->due_ms <= world_ms &&
+		   (call->kind != CALL_PULL || world_ms >= call->sent_ms + 90000 || any_waits());
+}
+
+static bool
+answer_calls(void)
+{
+	for (size_t i = 0; i < call_count; i++)
+	{
+		if (is_answered(&calls[i]))
+		{
+			struct call call = take_call(i);
+
+			call.kind == CALL_PULL ? answer_pull(&call) : answer_request(&call);
+			return true;
+		}
+	}
+	return false;
+}
+
+#endif

@@ -1,0 +1,216 @@
+/* SPDX-License-Identifier: PostgreSQL */
+/*
+ * Streams of messages through simulated pullers: each message ends once, is acknowledged only
+ * then, in the order of its ordering key, and the loop neither spins nor sleeps over something
+ * that could go on. SEED and SEEDS choose the runs; with TRACE set the events are shown.
+ */
+#include "simulated_database.h"
+
+/* Far more than everything takes. */
+#define END_MS INT64_C(6 * 3600 * 1000)
+
+static void
+publish(void)
+{
+	static const enum kind kinds[] = {KIND_FLAKY, KIND_POISON, KIND_DEFERRED, KIND_KILLER};
+
+	item_count = 1 + chance(ITEMS_MAX);
+	for (int i = 0; i < item_count; i++)
+	{
+		items[i] = (struct item){.ordering_key = chance(keys + 1),
+								 .kind = happens(12) ? kinds[chance(4)] : KIND_GOOD};
+	}
+}
+
+static bool
+all_ended(void)
+{
+	for (int i = 0; i < item_count; i++)
+	{
+		if (items[i].state != ACKED)
+		{
+			return false;
+		}
+	}
+	for (int i = 0; i < puller_count; i++)
+	{
+		if (pullers[i].board.held > 0)
+		{
+			return false;
+		}
+	}
+	return true;
+}
+
+static int64_t
+sooner(int64_t one, int64_t other)
+{
+	return one < other ? one : other;
+}
+
+static int64_t
+next_event(void)
+{
+	int64_t next = world_ms + 60000;
+
+	for (int i = 0; i < item_count; i++)
+	{
+		if (items[i].state == LEASED)
+		{
+			next = sooner(next, items[i].lease_end);
+		}
+	}
+	for (size_t i = 0; i < call_count; i++)
+	{
+		next =
+			sooner(next, calls[i].due_ms > world_ms ? calls[i].due_ms : calls[i].sent_ms + 90000);
+	}
+	for (int i = 0; i < puller_count; i++)
+	{
+		next = sooner(next, flow_deadline(&pullers[i], world_ms));
+		for (int j = 0; j < pullers[i].workers; j++)
+		{
+			const struct worker *worker = &pullers[i].worker[j];
+
+			if (worker->db.state == DB_CONNECTING || worker->db.state == DB_BUSY)
+			{
+				next = sooner(next, *due_of(worker));
+			}
+		}
+	}
+	return next;
+}
+
+/* Connections that are idle find it out at once. */
+static void
+begin_outage(void)
+{
+	int64_t end = world_ms + 1 + chance(happens(20) ? 150000 : 15000);
+
+	if (happens(50))
+	{
+		service_away = end;
+		return;
+	}
+	database_away = end;
+	for (int i = 0; i < puller_count; i++)
+	{
+		for (int j = 0; j < pullers[i].workers; j++)
+		{
+			if (pullers[i].worker[j].db.state == DB_IDLE)
+			{
+				not_connected(&pullers[i].worker[j]);
+			}
+		}
+	}
+}
+
+static void
+step(void)
+{
+	end_leases();
+	while (answer_calls() || answer_workers())
+	{
+		end_leases();
+	}
+	if (faulty(5))
+	{
+		begin_outage();
+	}
+	for (int i = 0; i < puller_count; i++)
+	{
+		turn(&pullers[i]);
+	}
+}
+
+static void
+stop_all(void)
+{
+	for (int i = 0; i < puller_count; i++)
+	{
+		stop_begin(&pullers[i]);
+		for (int64_t end = world_ms + 26000; !pullers[i].done; world_ms = next_event())
+		{
+			assert_true(world_ms <= end);
+			step();
+		}
+		assert_int_equal(pullers[i].exit_status, 0);
+	}
+}
+
+static void
+run(uint64_t seed)
+{
+	static const char *const sizes[] = {"1", "2", "4", "8", "200"};
+	static const char *const workers[] = {"1", "2", "4"};
+
+	chance_state = seed;
+	world_ms = 1000;
+	keys = 1 + chance(KEYS);
+	slow = chance(60);
+	faults = chance(101);
+	service_away = 0;
+	database_away = 0;
+	deadline_s = happens(50) ? 10 : 30;
+	publish();
+	for (int i = 1 + chance(PULLERS_MAX); i > 0; i--)
+	{
+		start_puller(workers[chance(3)], sizes[chance(5)]);
+	}
+	while (!all_ended())
+	{
+		assert_true(world_ms < END_MS);
+		step();
+		world_ms = next_event();
+	}
+	for (int i = 0; i < item_count; i++)
+	{
+		assert_int_equal(items[i].dead, items[i].kind >= KIND_POISON);
+	}
+	stop_all();
+	end_pullers();
+}
+
+static uint64_t
+number_of(const char *name, uint64_t otherwise)
+{
+	const char *text = getenv(name);
+
+	return text != NULL ? strtoull(text, NULL, 10) : otherwise;
+}
+
+static uint64_t current;
+
+/* A failed assertion does not come back from run(). */
+static int
+name_seed(void **state)
+{
+	(void) state;
+	fprintf(stderr, "the last run was SEED=%llu SEEDS=1\n", (unsigned long long) current);
+	return 0;
+}
+
+static void
+every_message_ends_once_and_in_order(void **state)
+{
+	uint64_t first = number_of("SEED", 1);
+	uint64_t seeds = number_of("SEEDS", 200);
+
+	(void) state;
+	load_clean_environment();
+	for (uint64_t seed = first; seed < first + seeds; seed++)
+	{
+		current = seed;
+		run(seed);
+	}
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_teardown(every_message_ends_once_and_in_order, name_seed),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
