@@ -132,6 +132,7 @@ message_replace(struct message_board *board, struct message *message, struct mes
 {
 	again->sequence = message->sequence;
 	again->blames = message->blames;
+	again->losses = message->losses;
 	again->suspect = message->suspect;
 	TAILQ_REMOVE(&board->list[MESSAGE_READY], again, link);
 	TAILQ_INSERT_BEFORE(message, again, link);

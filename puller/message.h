@@ -77,7 +77,8 @@ struct message
 	uint64_t sequence; /* the place in the order of arrival */
 	struct lane *lane; /* of its ordering key; NULL without one */
 	unsigned blames;   /* how often a timeout hit a batch that held it */
-	bool suspect;	   /* a connection was lost while it ran */
+	unsigned losses;   /* how often the connection was lost on which it ran */
+	bool suspect;	   /* it may be why */
 };
 
 TAILQ_HEAD(message_list, message);
