@@ -13,9 +13,9 @@ use File::Temp qw(tempdir);
 use Test::More;
 
 plan(skip_all => 'Node.js is not on this machine (the Debian packages nodejs and npm)')
-  if system('node --version >/dev/null 2>&1 && npm --version >/dev/null 2>&1') != 0;
+    if system('node --version >/dev/null 2>&1 && npm --version >/dev/null 2>&1') != 0;
 
-my $here = "$FindBin::RealBin/node";
+my $here  = "$FindBin::RealBin/node";
 my $build = "$FindBin::RealBin/../../build/node";
 
 # Installs what the lock file names, unless that is what is there.
@@ -25,7 +25,8 @@ sub install
     return 1 if PubSub::slurp("$build/installed") eq $lock;
     make_path($build);
     copy("$here/$_", "$build/$_") or die "$_: $!\n" foreach 'package.json', 'package-lock.json';
-    return 0 if system("cd $build && npm ci --ignore-scripts --no-audit --no-fund >npm.log 2>&1") != 0;
+    return 0
+        if system("cd $build && npm ci --ignore-scripts --no-audit --no-fund >npm.log 2>&1") != 0;
     open(my $mark, '>', "$build/installed") or die "$build/installed: $!\n";
     print $mark $lock;
     return close($mark);
@@ -43,7 +44,7 @@ open(my $tokens, '>', "$dir/tokens") or die "$dir/tokens: $!\n";
 print $tokens "a-token\n";
 close($tokens);
 my $server = PubSub->start('--token-file', "$dir/tokens");
-my @lines = `node $build/clients.js @{[ $server->url ]} a-token 2>&1`;
+my @lines  = `node $build/clients.js @{[ $server->url ]} a-token 2>&1`;
 my $status = $?;
 
 # The test prints TAP of its own: its lines are told as they are.
@@ -61,7 +62,7 @@ foreach my $line (@lines)
         diag($line);
     }
 }
-is($status, 0, 'the program succeeds');
+is($status,    0,           'the program succeeds');
 is($lines[-1], "1..$count", 'and came to its end');
 
 done_testing();

@@ -193,10 +193,11 @@ parse_what(struct rule *rule, struct json_object *object, struct problem *proble
 struct rule *
 rule_parse(struct json_object *object, size_t number, uint64_t seed, struct problem *problem)
 {
-	static const char *const names[] = {"on",	   "do",		  "subscription", "nth",  "every",
-										"after",   "probability", "times",		  "when", "code",
-										"bytes",   "ms",		  "retryAfter",	  "json", "reason",
-										"message", NULL};
+	static const char *const names[] = {
+		"on",		   "do",	"subscription", "nth",	   "every", "after",
+		"probability", "times", "when",			"code",	   "bytes", "ms",
+		"retryAfter",  "json",	"reason",		"message", NULL,
+	};
 	struct rule *rule = memory_get(sizeof(*rule));
 	const char *event = "";
 	const char *action = "";

@@ -85,7 +85,7 @@ void subscription_wake(struct subscription *subscription);
 
 struct json_object *subscription_render(struct subscription *subscription);
 
-/* Pulls that wait on it go on waiting until their time is up, as in the real service. */
+/* Pulls that wait on it have to be ended before, or go on waiting until their time is up. */
 void subscription_free(struct subscription *subscription);
 
 #endif

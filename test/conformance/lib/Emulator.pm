@@ -19,21 +19,24 @@ package Emulator;
 use strict;
 use warnings;
 
-use Cwd qw(realpath);
+use Cwd            qw(realpath);
 use File::Basename qw(dirname);
-use File::Temp qw(tempdir);
+use File::Temp     qw(tempdir);
 use IO::Socket::INET;
 use POSIX qw(setsid);
 use PubSub;
 
 sub find
 {
-    my @places = ($ENV{PUBSUB_EMULATOR} || (), '/usr/lib/google-cloud-sdk/platform/pubsub-emulator/bin/cloud-pubsub-emulator');
+    my @places = (
+        $ENV{PUBSUB_EMULATOR} || (),
+        '/usr/lib/google-cloud-sdk/platform/pubsub-emulator/bin/cloud-pubsub-emulator');
     foreach my $folder (split(/:/, $ENV{PATH} || ''))
     {
         push @places, "$folder/cloud-pubsub-emulator";
         my $gcloud = realpath("$folder/gcloud");
-        push @places, dirname($gcloud) . '/../platform/pubsub-emulator/bin/cloud-pubsub-emulator' if defined $gcloud;
+        push @places, dirname($gcloud) . '/../platform/pubsub-emulator/bin/cloud-pubsub-emulator'
+            if defined $gcloud;
     }
     my ($found) = grep { -x $_ } @places;
     return $found;
@@ -41,35 +44,42 @@ sub find
 
 sub remedy
 {
-    return "Google's Pub/Sub emulator is not on this machine (gcloud components install pubsub-emulator, "
-      . 'or the package google-cloud-cli-pubsub-emulator; PUBSUB_EMULATOR may name its program)';
+    return
+        "Google's Pub/Sub emulator is not on this machine (gcloud components install pubsub-emulator, "
+        . 'or the package google-cloud-cli-pubsub-emulator; PUBSUB_EMULATOR may name its program)';
 }
 
 sub free_port
 {
-    my $socket = IO::Socket::INET->new(Listen => 1, LocalAddr => '127.0.0.1:0') or die "no port: $!\n";
+    my $socket = IO::Socket::INET->new(Listen => 1, LocalAddr => '127.0.0.1:0')
+        or die "no port: $!\n";
     return $socket->sockport;
 }
 
 sub start
 {
     my ($class) = @_;
-    my $dir = tempdir(CLEANUP => 1);
-    my $port = free_port();
-    my $self = bless { url => "http://127.0.0.1:$port", output => "$dir/output" }, $class;
+    my $dir     = tempdir(CLEANUP => 1);
+    my $port    = free_port();
+    my $self    = bless { url => "http://127.0.0.1:$port", output => "$dir/output" }, $class;
     $self->{pid} = fork();
     die "cannot fork: $!\n" if !defined $self->{pid};
     if (!$self->{pid})
     {
         # A shell script that starts a Java machine: the group ends as a whole.
         setsid();
-        open(STDOUT, '>', $self->{output}) or die "$self->{output}: $!\n";
-        open(STDERR, '>&', \*STDOUT) or die "$self->{output}: $!\n";
-        exec(find(), '--host=127.0.0.1', "--port=$port", "--data-dir=$dir/data") or die "exec: $!\n";
+        open(STDOUT, '>',  $self->{output}) or die "$self->{output}: $!\n";
+        open(STDERR, '>&', \*STDOUT)        or die "$self->{output}: $!\n";
+        exec(find(), '--host=127.0.0.1', "--port=$port", "--data-dir=$dir/data")
+            or die "exec: $!\n";
     }
-    PubSub::wait_for("Google's emulator", sub {
-        return IO::Socket::INET->new("127.0.0.1:$port") && PubSub::slurp($self->{output}) =~ /Server started/;
-    }, 60);
+    PubSub::wait_for(
+        "Google's emulator",
+        sub {
+            return IO::Socket::INET->new("127.0.0.1:$port")
+                && PubSub::slurp($self->{output}) =~ /Server started/;
+        },
+        60);
     return $self;
 }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: PostgreSQL
 //
-// clients.js URL TOKEN: Google's own Node.js clients against a Pub/Sub server, over REST. Prints TAP.
+// clients.js URL TOKEN: Google's own Node.js clients against a Pub/Sub server, over REST, in TAP.
 'use strict';
 
 const assert = require('node:assert');
@@ -104,7 +104,8 @@ async function generated() {
     assert.strictEqual(received[0].deliveryAttempt, 1);
   });
   await test('v1: extended', async () => {
-    await subscriber.modifyAckDeadline({ subscription, ackIds: [received[0].ackId], ackDeadlineSeconds: 20 });
+    const ackIds = [received[0].ackId];
+    await subscriber.modifyAckDeadline({ subscription, ackIds, ackDeadlineSeconds: 20 });
   });
   await test('v1: acknowledged', async () => {
     await subscriber.acknowledge({ subscription, ackIds: [received[0].ackId] });
@@ -135,7 +136,8 @@ async function generated() {
     assert.deepStrictEqual(names, [subscription]);
   });
   await test('v1: what does not exist is an error of that kind', async () => {
-    await assert.rejects(subscriber.pull({ subscription: subscription + '-not', maxMessages: 1 }), failsWith(404, 'NOT_FOUND'));
+    const pull = subscriber.pull({ subscription: subscription + '-not', maxMessages: 1 });
+    await assert.rejects(pull, failsWith(404, 'NOT_FOUND'));
   });
   await test('v1: deleted', async () => {
     await subscriber.deleteSubscription({ subscription });
@@ -150,25 +152,36 @@ async function discovered() {
   const { topics, subscriptions, snapshots } = pubsub.projects;
   const topic = 'projects/p/topics/discovered';
   const subscription = 'projects/p/subscriptions/discovered-sub';
-  let received;
 
   await test('googleapis: a topic and a subscription', async () => {
     await topics.create({ name: topic, requestBody: {} });
     const { data } = await subscriptions.create({
       name: subscription,
-      requestBody: { topic, ackDeadlineSeconds: 20, enableMessageOrdering: true, filter: 'attributes:wanted' },
+      requestBody: {
+        topic,
+        ackDeadlineSeconds: 20,
+        enableMessageOrdering: true,
+        filter: 'attributes:wanted',
+      },
     });
     assert.strictEqual(data.enableMessageOrdering, true);
-    assert.strictEqual((await subscriptions.get({ subscription })).data.filter, 'attributes:wanted');
+    const found = await subscriptions.get({ subscription });
+    assert.strictEqual(found.data.filter, 'attributes:wanted');
   });
   await test('googleapis: published, pulled, extended, acknowledged', async () => {
-    const message = text => ({ data: Buffer.from(text).toString('base64'), orderingKey: 'key', attributes: { wanted: '' } });
+    const message = text => ({
+      data: Buffer.from(text).toString('base64'),
+      orderingKey: 'key',
+      attributes: { wanted: '' },
+    });
     await topics.publish({ topic, requestBody: { messages: ['one', 'two'].map(message) } });
     await topics.publish({ topic, requestBody: { messages: [{ data: 'AAAA' }] } });
-    received = (await subscriptions.pull({ subscription, requestBody: { maxMessages: 10 } })).data.receivedMessages;
-    assert.deepStrictEqual(received.map(each => Buffer.from(each.message.data, 'base64').toString()), ['one', 'two']);
-    const ackIds = received.map(each => each.ackId);
-    await subscriptions.modifyAckDeadline({ subscription, requestBody: { ackIds, ackDeadlineSeconds: 30 } });
+    const { data } = await subscriptions.pull({ subscription, requestBody: { maxMessages: 10 } });
+    const texts = data.receivedMessages.map(each => Buffer.from(each.message.data, 'base64').toString());
+    assert.deepStrictEqual(texts, ['one', 'two']);
+    const ackIds = data.receivedMessages.map(each => each.ackId);
+    const longer = { ackIds, ackDeadlineSeconds: 30 };
+    await subscriptions.modifyAckDeadline({ subscription, requestBody: longer });
     await subscriptions.acknowledge({ subscription, requestBody: { ackIds } });
   });
   await test('googleapis: changed', async () => {

@@ -21,11 +21,11 @@ sub write_file
 
 # Tokens.
 write_file("$dir/tokens", "first\nsecond\n");
-my $server = PubSub->start('--token-file', "$dir/tokens");
-my $reason = sub { $_[0]{json}{error}{details}[0]{reason} };
+my $server   = PubSub->start('--token-file', "$dir/tokens");
+my $reason   = sub { $_[0]{json}{error}{details}[0]{reason} };
 my $response = $server->call('GET', 'topics/orders');
 is(PubSub::problem($response), '401 UNAUTHENTICATED', 'no token: not let in');
-is($reason->($response), 'CREDENTIALS_MISSING', 'with the reason');
+is($reason->($response),       'CREDENTIALS_MISSING', 'with the reason');
 like($response->{headers}{'www-authenticate'}, qr/^Bearer/, 'and what is wanted');
 $response = $server->call('GET', 'topics/orders', undef, Authorization => 'Bearer other');
 is(PubSub::problem($response), '401 UNAUTHENTICATED', 'a wrong token: not let in');
@@ -34,7 +34,7 @@ is($server->topic('orders')->{name}, 'projects/p/topics/orders', 'the right toke
 $server->faults({ on => 'get', nth => 2, do => 'revoke' });
 is($server->call('GET', 'topics/orders')->{status}, 200, 'one more request');
 $response = $server->call('GET', 'topics/orders');
-is($reason->($response), 'ACCESS_TOKEN_EXPIRED', 'then the token expires');
+is($reason->($response), 'ACCESS_TOKEN_EXPIRED',         'then the token expires');
 is($server->call('GET', 'topics/orders')->{status}, 401, 'for good');
 $server->{headers} = { Authorization => 'Bearer second' };
 is($server->call('GET', 'topics/orders')->{status}, 200, 'another token is let in');
@@ -44,11 +44,15 @@ $server->{headers} = { Authorization => 'Bearer third' };
 is($server->call('GET', 'topics/orders')->{status}, 200, 'a token can be added to the file');
 
 # TLS.
-is(system("openssl req -x509 -newkey rsa:2048 -nodes -keyout $dir/key -out $dir/cert -days 2 " .
-    "-subj /CN=localhost -addext subjectAltName=IP:127.0.0.1 2>/dev/null"), 0, 'a certificate is made');
+is( system(
+              "openssl req -x509 -newkey rsa:2048 -nodes -keyout $dir/key -out $dir/cert -days 2 "
+            . "-subj /CN=localhost -addext subjectAltName=IP:127.0.0.1 2>/dev/null"),
+    0,
+    'a certificate is made');
 $server = PubSub->start('--tls-cert', "$dir/cert", '--tls-key', "$dir/key");
 like($server->url, qr/^https:/, 'with a certificate the server speaks TLS');
-my $answer = `curl -sS --cacert $dir/cert -X PUT -H 'Content-Type: application/json' -d '{}' @{[$server->url]}/v1/projects/p/topics/orders`;
+my $answer =
+    `curl -sS --cacert $dir/cert -X PUT -d '{}' @{[$server->url]}/v1/projects/p/topics/orders`;
 like($answer, qr{"projects/p/topics/orders"}, 'and serves');
 $server->stop;
 
@@ -56,13 +60,18 @@ $server->stop;
 sub run
 {
     my $program = PubSub::program('inbox-pubsub');
-    my $text = `$program @_ 2>&1`;
+    my $text    = `$program @_ 2>&1`;
     return ($? >> 8, $text);
 }
 foreach my $case (
-    ['--help', 0, qr/--listen/], ['--version', 0, qr/^inbox-pubsub \d/], ['--colour', 1, qr/--help/], ['x', 1, qr/--help/],
-    ['--listen nowhere', 1, qr/ADDRESS:PORT/], ['--listen localhost:0', 1, qr/not an IP address/],
-    ['--listen 127.0.0.1:0 --history /none/h', 1, qr{/none/h}], ['--listen 127.0.0.1:0 --tls-cert x', 1, qr/need each other/],
+    ['--help',                                  0, qr/--listen/],
+    ['--version',                               0, qr/^inbox-pubsub \d/],
+    ['--colour',                                1, qr/--help/],
+    ['x',                                       1, qr/--help/],
+    ['--listen nowhere',                        1, qr/ADDRESS:PORT/],
+    ['--listen localhost:0',                    1, qr/not an IP address/],
+    ['--listen 127.0.0.1:0 --history /none/h',  1, qr{/none/h}],
+    ['--listen 127.0.0.1:0 --tls-cert x',       1, qr/need each other/],
     ["--listen 127.0.0.1:0 --faults $dir/cert", 1, qr/JSON array/])
 {
     my ($code, $text) = run($case->[0]);
@@ -76,7 +85,7 @@ is(PubSub::slurp("$server->{dir}/pid"), "$server->{pid}\n", 'the process id in t
 my ($code, $text) = run('--listen', $server->host);
 is($code, 1, 'a port that is taken');
 like($text, qr/cannot listen on 127/, 'is told');
-ok($server->stop, 'at the end');
+ok($server->stop,   'at the end');
 ok(!-e "$dir/port", 'the files are gone');
 
 done_testing();

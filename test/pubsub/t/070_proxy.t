@@ -14,7 +14,7 @@ use Time::HiRes qw(time);
 
 # A server that says what it got, and how the connection ended.
 my $listener = IO::Socket::INET->new(Listen => 5, LocalAddr => '127.0.0.1:0') or die $!;
-my $proxy = Proxy->start('--to', '127.0.0.1:' . $listener->sockport);
+my $proxy    = Proxy->start('--to', '127.0.0.1:' . $listener->sockport);
 
 # Bytes from the socket until they are so many, it ends, or nothing comes for a while.
 sub take
@@ -26,7 +26,7 @@ sub take
         return "$got|silence" if !IO::Select->new($socket)->can_read($seconds || 5);
         my $len = sysread($socket, $got, $bytes - length $got, length $got);
         return "$got|reset" if !defined $len;
-        return "$got|end" if !$len;
+        return "$got|end"   if !$len;
     }
     return $got;
 }
@@ -57,6 +57,7 @@ foreach my $at (0 .. 5)
     ($client, $server) = pair();
     syswrite($client, 'hello');
     is(take($server, 6), substr('hello', 0, $at) . '|end', "cut after $at bytes of the client");
+
     # Who writes to a reset connection learns of it by that, and reads nothing but its end.
     like(take($client, 1), $at == 0 ? qr/^\|(?:reset|end)/ : qr/^\|reset/, 'whom it resets');
 }
@@ -72,8 +73,9 @@ is(take($server, 5), 'hello', 'the first connection passes');
 syswrite($client, 'hello');
 is(take($server, 5), 'he|end', 'the second is cut');
 $proxy->triggers('on=connect every=2 do=cut');
-is(join(' ', map { ($client, $server) = pair(); syswrite($server, 'x'); take($client, 1) } 1 .. 4),
-    'x |reset x |reset', 'every second connection');
+is( join(' ', map { ($client, $server) = pair(); syswrite($server, 'x'); take($client, 1) } 1 .. 4),
+    'x |reset x |reset',
+    'every second connection');
 $proxy->triggers('on=client-byte at=2 nth=1 do=cut-client');
 ($client, $server) = pair();
 syswrite($client, 'hello');
@@ -138,8 +140,15 @@ $other->close;
 close($_) foreach $client, $server;
 $client = IO::Socket::INET->new("127.0.0.1:$proxy->{port}");
 is(take($client, 1), '|reset', 'without a server the client is reset');
-foreach my $wrong ('dance', 'trigger', 'trigger on=never do=cut', 'trigger on=connect do=sing', 'trigger on=connect',
-    'trigger on=connect do=cut nth=x', 'trigger on=connect do=cut colour=red')
+
+foreach my $wrong (
+    'dance',
+    'trigger',
+    'trigger on=never do=cut',
+    'trigger on=connect do=sing',
+    'trigger on=connect',
+    'trigger on=connect do=cut nth=x',
+    'trigger on=connect do=cut colour=red')
 {
     ok(!eval { $proxy->command($wrong); 1 }, "refused: $wrong");
 }
@@ -150,25 +159,29 @@ my $pubsub = PubSub->start('--long-poll', 1);
 $pubsub->topic('orders');
 $pubsub->subscription('sub', 'orders');
 $pubsub->publish('orders', map { "message $_" } 1 .. 9);
-$proxy = Proxy->start('--protocol', 'http', '--to', $pubsub->host, '--trigger', 'on=request path=:pull nth=1 do=cut');
+$proxy = Proxy->start('--protocol', 'http', '--to', $pubsub->host, '--trigger',
+    'on=request path=:pull nth=1 do=cut');
 my $through = PubSub->at("http://127.0.0.1:$proxy->{port}");
 is($through->call('GET', 'topics/orders')->{status}, 200, 'http: a request passes');
-is($through->call('POST', 'subscriptions/sub:pull', { maxMessages => 1 })->{status}, 599, 'the first pull is cut');
+is($through->call('POST', 'subscriptions/sub:pull', { maxMessages => 1 })->{status},
+    599, 'the first pull is cut');
 is($pubsub->counts('sub')->{leased}, 0, 'before it comes to the server');
 my @received = $through->pull('sub', 1);
 is(scalar @received, 1, 'the second passes');
 $proxy->triggers('on=response path=:acknowledge nth=1 do=cut');
 is($through->ack('sub', @received)->{status}, 599, 'the answer to an acknowledgement is cut');
-is($pubsub->counts('sub')->{unacked}, 8, 'which has taken effect');
+is($pubsub->counts('sub')->{unacked},         8,   'which has taken effect');
 $proxy->triggers('on=request-sent path=:pull nth=1 do=cut');
-is($through->call('POST', 'subscriptions/sub:pull', { maxMessages => 1 })->{status}, 599, 'cut behind a pull');
+is($through->call('POST', 'subscriptions/sub:pull', { maxMessages => 1 })->{status},
+    599, 'cut behind a pull');
 PubSub::wait_for('the abandoned pull', sub { $pubsub->counts('sub')->{leased} == 1 });
 pass('which eats its message');
 $proxy->triggers('on=response nth=1 offset=40 do=cut');
-is($through->call('POST', 'subscriptions/sub:pull', { maxMessages => 1 })->{status}, 599, 'cut in the middle of an answer');
+is($through->call('POST', 'subscriptions/sub:pull', { maxMessages => 1 })->{status},
+    599, 'cut in the middle of an answer');
 $proxy->triggers('on=response-sent path=:pull nth=1 do=cut');
-is(scalar $through->pull('sub', 1), 1, 'cut behind an answer: the client has it');
-is($proxy->stats->{roundTrips}, 7, 'requests are counted');
-is($proxy->stats->{fired}, 1 + 1 + 1 + 1 + 1, 'and deeds');
+is(scalar $through->pull('sub', 1), 1,                 'cut behind an answer: the client has it');
+is($proxy->stats->{roundTrips},     7,                 'requests are counted');
+is($proxy->stats->{fired},          1 + 1 + 1 + 1 + 1, 'and deeds');
 
 done_testing();

@@ -17,7 +17,8 @@ my $node = PostgreSQL::Test::Cluster->new('main');
 $node->init;
 $node->start;
 $node->safe_psql('postgres', 'CREATE TABLE t (i int)');
-my $proxy = Proxy->start('--protocol', 'postgres', '--to', $node->host . '/.s.PGSQL.' . $node->port);
+my $proxy =
+    Proxy->start('--protocol', 'postgres', '--to', $node->host . '/.s.PGSQL.' . $node->port);
 my $conninfo = "host=127.0.0.1 port=$proxy->{port} dbname=postgres user=" . getpwuid($>);
 
 my $rows = 0;
@@ -31,7 +32,9 @@ sub attempt
     my $known;
     if (@how && $how[0] eq 'simple')
     {
-        system("psql -X -q -d '$conninfo' -c BEGIN -c 'INSERT INTO t VALUES ($number)' -c COMMIT >/dev/null 2>&1");
+        system(
+            "psql -Xq -d '$conninfo' -c BEGIN -c 'INSERT INTO t VALUES ($number)' -c COMMIT >$proxy->{dir}/psql 2>&1"
+        );
         $known = $? == 0 ? 'committed' : 'unknown';
     }
     else
@@ -39,16 +42,22 @@ sub attempt
         $known = `$ENV{PUBSUB_UNIT}/pipeline '$conninfo' 'INSERT INTO t VALUES ($number)' @how`;
         chomp $known;
     }
+
     # The server may not have noticed yet that its client is gone.
-    PubSub::wait_for('the session to end', sub {
-        $node->safe_psql('postgres', "SELECT count(*) FROM pg_stat_activity WHERE backend_type = 'client backend' AND pid <> pg_backend_pid()") == 0
-    });
+    PubSub::wait_for(
+        'the session to end',
+        sub {
+            $node->safe_psql('postgres',
+                "SELECT count(*) FROM pg_stat_activity "
+                  . "WHERE backend_type = 'client backend' AND pid <> pg_backend_pid()"
+            ) == 0;
+        });
     my $there = $node->safe_psql('postgres', "SELECT count(*) FROM t WHERE i = $number");
     return "$known, " . ($there ? 'there' : 'not there');
 }
 
-is(attempt(), 'committed, there', 'a transaction passes');
-is($proxy->stats->{commits}, 1, 'whose COMMIT is seen');
+is(attempt(),                'committed, there', 'a transaction passes');
+is($proxy->stats->{commits}, 1,                  'whose COMMIT is seen');
 foreach my $how ([], ['prepared'], ['simple'])
 {
     my $name = $how->[0] || 'extended';
@@ -70,7 +79,9 @@ foreach my $offset (0 .. 60)
     $proxy->triggers("on=commit-query nth=1 offset=$offset do=cut");
     $seen{ attempt() }++;
 }
-is(join('; ', sort keys %seen), 'committed, there; unknown, not there; unknown, there', 'every byte of the COMMIT');
+is( join('; ', sort keys %seen),
+    'committed, there; unknown, not there; unknown, there',
+    'every byte of the COMMIT');
 %seen = ();
 foreach my $offset (0 .. 20)
 {
@@ -82,8 +93,8 @@ is(join('; ', sort keys %seen), 'committed, there; unknown, there', 'every byte 
 # A failed transaction is answered by ROLLBACK.
 $proxy->triggers('on=commit-answer nth=1 do=delay ms=200');
 my $known = `$ENV{PUBSUB_UNIT}/pipeline '$conninfo' 'SELECT 1/0'`;
-is($known, "rolled back\n", 'the answer to a COMMIT may be ROLLBACK');
-is($proxy->stats->{triggers}[0]{fired}, 1, 'which is seen as its answer');
+is($known,                              "rolled back\n", 'the answer to a COMMIT may be ROLLBACK');
+is($proxy->stats->{triggers}[0]{fired}, 1,               'which is seen as its answer');
 
 # Round trips through a slow line.
 $proxy->triggers;
@@ -101,6 +112,7 @@ my $large = '-' x 3_000_000;
 open(my $sql, '>', "$proxy->{dir}/large.sql") or die $!;
 print $sql "SELECT length('$large')";
 close($sql);
-is(`psql -X -q -At -d '$conninfo' -f $proxy->{dir}/large.sql`, "3000000\n", 'a large message passes');
+is(`psql -X -q -At -d '$conninfo' -f $proxy->{dir}/large.sql`,
+    "3000000\n", 'a large message passes');
 
 done_testing();

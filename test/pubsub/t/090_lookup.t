@@ -15,7 +15,8 @@ my $primary = PostgreSQL::Test::Cluster->new('primary');
 $primary->init(allows_streaming => 1);
 $primary->append_conf('postgresql.conf', 'autovacuum = off');
 $primary->start;
-$primary->safe_psql('postgres', q{
+$primary->safe_psql(
+    'postgres', q{
 	CREATE TABLE inbox_source (id int PRIMARY KEY, name text);
 	CREATE TABLE inbox_claim (source_id int, key text COLLATE "C", PRIMARY KEY (source_id, key));
 	CREATE TABLE inbox_failure (message_id text, status text);
@@ -25,17 +26,24 @@ my $standby = PostgreSQL::Test::Cluster->new('standby');
 $standby->init_from_backup($primary, 'copy', has_streaming => 1);
 $standby->start;
 
-my $server = PubSub->start('--lookup', $primary->connstr('postgres'), '--lookup-standby', $standby->connstr('postgres'));
+my $server = PubSub->start('--lookup', $primary->connstr('postgres'),
+    '--lookup-standby', $standby->connstr('postgres'));
 $server->topic('orders');
 $server->subscription('sub', 'orders');
 
 my $number = 0;
-sub claim { $primary->safe_psql('postgres', "INSERT INTO inbox_claim SELECT 1, k FROM unnest('{$_[0]}'::text[]) k"); }
+
+sub claim
+{
+    $primary->safe_psql('postgres',
+        "INSERT INTO inbox_claim SELECT 1, k FROM unnest('{$_[0]}'::text[]) k");
+}
 
 # Delivers messages with these keys and acknowledges them; -KEY is one without the attribute.
 sub acknowledge
 {
-    $server->publish('orders', map { { data => 'x', /^-/ ? () : (attributes => { idempotency_key => $_ }) } } @_);
+    $server->publish('orders',
+        map { { data => 'x', /^-/ ? () : (attributes => { idempotency_key => $_ }) } } @_);
     my @received = $server->pull('sub', 100);
     $server->ack('sub', @received);
     $number += @received;
@@ -46,10 +54,12 @@ sub acknowledge
 sub lookup
 {
     my ($side) = @_;
-    return PubSub::wait_for("the lookups on the $side", sub {
-        my $counts = $server->stats->{lookup}{$side};
-        return $counts->{lookedUp} == $number ? $counts : undef;
-    });
+    return PubSub::wait_for(
+        "the lookups on the $side",
+        sub {
+            my $counts = $server->stats->{lookup}{$side};
+            return $counts->{lookedUp} == $number ? $counts : undef;
+        });
 }
 
 claim('a,b');
@@ -63,16 +73,20 @@ is(lookup('primary')->{lost}, 0, 'whatever its characters are');
 acknowledge('never');
 is(lookup('primary')->{lost}, 1, 'what is not there is lost');
 is(lookup('standby')->{lost}, 1, 'on the standby too');
-like($server->output, qr/^LOST: key never \(message \d+ of projects\/p\/subscriptions\/sub\)/m, 'and reported');
+like($server->output, qr/^LOST: key never \(message \d+ of projects\/p\/subscriptions\/sub\)/m,
+    'and reported');
 my @lost = $server->history('lookup');
-is(join(' ', map { "$_->{outcome} $_->{database} $_->{key}" } @lost), 'lost primary never lost standby never', 'in the history too');
+is( join(' ', map { "$_->{outcome} $_->{database} $_->{key}" } @lost),
+    'lost primary never lost standby never',
+    'in the history too');
 
 # A message without a key may be kept among the failures.
 my $sent = acknowledge('-');
 is(lookup('standby')->{lost}, 2, 'a message without a key, not kept');
 $server->publish('orders', { data => 'x', attributes => { idempotency_key => "nul\x{0}" } });
 my @received = $server->pull('sub', 1);
-$primary->safe_psql('postgres', "INSERT INTO inbox_failure VALUES ('$received[0]{message}{messageId}', 'dead')");
+$primary->safe_psql('postgres',
+    "INSERT INTO inbox_failure VALUES ('$received[0]{message}{messageId}', 'dead')");
 $server->ack('sub', @received);
 $number++;
 is(lookup('standby')->{lost}, 2, 'one kept as a failure is not lost');
@@ -81,7 +95,7 @@ is(lookup('standby')->{lost}, 2, 'one kept as a failure is not lost');
 $standby->safe_psql('postgres', 'SELECT pg_wal_replay_pause()');
 claim('late');
 acknowledge('late');
-is(lookup('primary')->{lost}, 2, 'on the primary it is there');
+is(lookup('primary')->{lost},                  2, 'on the primary it is there');
 is($server->stats->{lookup}{standby}{pending}, 1, 'the standby is not asked yet');
 $standby->safe_psql('postgres', 'SELECT pg_wal_replay_resume()');
 is(lookup('standby')->{lost}, 2, 'and has it once it has replayed');
@@ -105,21 +119,27 @@ $primary->stop('immediate');
 $standby->start;
 $standby->promote;
 is(lookup('standby')->{lost}, 4, 'but not on the standby that takes over');
-is(join('; ', map { $_->{key} =~ s/\d+//r } grep { $_->{database} eq 'standby' } $server->history('lookup')),
-    'never; mid:; lost in the crash; not replicated', 'each is named');
+is( join('; ',
+        map  { $_->{key} =~ s/\d+//r }
+        grep { $_->{database} eq 'standby' } $server->history('lookup')),
+    'never; mid:; lost in the crash; not replicated',
+    'each is named');
 ok($server->stop, 'the server stops');
 
 # Another query, with the key of another attribute.
-my $other = PubSub->start('--lookup', $standby->connstr('postgres'), '--lookup-key', 'order',
+my $other = PubSub->start('--lookup', $standby->connstr('postgres'),
+    '--lookup-key', 'order',
     '--lookup-sql', q{SELECT k FROM unnest($1::text[]) k WHERE k LIKE 'x%'});
 $other->topic('orders');
 $other->subscription('sub', 'orders');
 $other->publish('orders', map { { data => 'd', attributes => { order => $_ } } } 'x1', 'y1');
 $other->ack('sub', $other->pull('sub', 10));
-my $counts = PubSub::wait_for('the lookups', sub {
-    my $found = $other->stats->{lookup}{primary};
-    return $found->{lookedUp} == 2 ? $found : undef;
-});
+my $counts = PubSub::wait_for(
+    'the lookups',
+    sub {
+        my $found = $other->stats->{lookup}{primary};
+        return $found->{lookedUp} == 2 ? $found : undef;
+    });
 is($counts->{lost}, 1, 'with a query of one\'s own');
 
 done_testing();

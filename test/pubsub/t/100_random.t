@@ -10,7 +10,7 @@ use PubSub;
 use JSON::PP;
 use Test::More;
 
-my $seed = $ENV{SEED} || 1;
+my $seed  = $ENV{SEED}  || 1;
 my $steps = $ENV{STEPS} || 600;
 srand($seed);
 diag("SEED=$seed");
@@ -18,31 +18,34 @@ diag("SEED=$seed");
 my $server = PubSub->start('--seed', $seed, '--long-poll', 1);
 $server->topic($_) foreach 'orders', 'dead';
 my %subscriptions = (
-    plain => {},
-    faulty => {},
-    ordered => { enableMessageOrdering => JSON::PP::true },
-    'ordered-once' => { enableMessageOrdering => JSON::PP::true, enableExactlyOnceDelivery => JSON::PP::true },
-    mortal => { enableMessageOrdering => JSON::PP::true,
-        deadLetterPolicy => { deadLetterTopic => 'projects/p/topics/dead', maxDeliveryAttempts => 5 } });
+    plain          => {},
+    faulty         => {},
+    ordered        => { enableMessageOrdering => JSON::PP::true },
+    'ordered-once' =>
+        { enableMessageOrdering => JSON::PP::true, enableExactlyOnceDelivery => JSON::PP::true },
+    mortal => {
+        enableMessageOrdering => JSON::PP::true,
+        deadLetterPolicy      =>
+            { deadLetterTopic => 'projects/p/topics/dead', maxDeliveryAttempts => 5 } });
 $server->subscription($_, 'orders', %{ $subscriptions{$_} }) foreach sort keys %subscriptions;
 $server->faults(
-    { on => 'deliver', do => 'duplicate', probability => 0.1, subscription => 'faulty' },
-    { on => 'deliver', do => 'share', probability => 0.1, subscription => 'faulty' },
-    { on => 'deliver', do => 'expire', probability => 0.1, subscription => 'faulty' },
-    { on => 'pull', do => 'expire', probability => 0.1, subscription => 'faulty' },
-    { on => 'pull', do => 'reorder', probability => 0.3, subscription => 'faulty' },
-    { on => 'ack', do => 'ignore', probability => 0.1, subscription => 'faulty' },
-    { on => 'ack_id', do => 'redeliver', probability => 0.05, subscription => 'faulty' });
+    { on => 'deliver', do => 'duplicate', probability => 0.1,  subscription => 'faulty' },
+    { on => 'deliver', do => 'share',     probability => 0.1,  subscription => 'faulty' },
+    { on => 'deliver', do => 'expire',    probability => 0.1,  subscription => 'faulty' },
+    { on => 'pull',    do => 'expire',    probability => 0.1,  subscription => 'faulty' },
+    { on => 'pull',    do => 'reorder',   probability => 0.3,  subscription => 'faulty' },
+    { on => 'ack',     do => 'ignore',    probability => 0.1,  subscription => 'faulty' },
+    { on => 'ack_id',  do => 'redeliver', probability => 0.05, subscription => 'faulty' });
 
 my (%order, @published, %held);
 
 sub publish
 {
-    my $key = ('', 'A' .. 'E')[rand 6];
+    my $key      = ('', 'A' .. 'E')[rand 6];
     my @messages = map { { data => 'x', $key eq '' ? () : (orderingKey => $key) } } 0 .. rand 4;
     foreach my $id ($server->publish('orders', @messages))
     {
-        push @published, $id;
+        push @published,        $id;
         push @{ $order{$key} }, $id;
     }
     return;
@@ -56,7 +59,7 @@ sub some
 
 foreach my $step (1 .. $steps)
 {
-    my $name = (sort keys %subscriptions)[rand keys %subscriptions];
+    my $name   = (sort keys %subscriptions)[rand keys %subscriptions];
     my $chance = rand();
     $held{$name} ||= [];
     if ($chance < 0.3)
@@ -70,7 +73,9 @@ foreach my $step (1 .. $steps)
     }
     elsif (my @chosen = some($held{$name}))
     {
-        $chance < 0.85 ? $server->ack($name, @chosen) : $server->modack($name, (0, 0, 1, 60)[rand 4], @chosen);
+        $chance < 0.85
+            ? $server->ack($name, @chosen)
+            : $server->modack($name, (0, 0, 1, 60)[rand 4], @chosen);
         $held{$name} = [grep { rand() < 0.5 } @{ $held{$name} }];
     }
 }
@@ -79,22 +84,29 @@ foreach my $step (1 .. $steps)
 $server->clear_faults;
 foreach my $name (sort keys %subscriptions)
 {
-$server->must('POST', '/control/faults', { rules => [{ on => 'pull', nth => 1, do => 'expire', subscription => $name }] });
-    PubSub::wait_for("the rest of $name", sub {
-        $server->ack($name, @{ $server->{last} }) if $server->data_now($name, 1000) ne '';
-        return $server->counts($name)->{unacked} == 0;
-    }, 30);
+    $server->must('POST', '/control/faults',
+        { rules => [{ on => 'pull', nth => 1, do => 'expire', subscription => $name }] });
+    PubSub::wait_for(
+        "the rest of $name",
+        sub {
+            $server->ack($name, @{ $server->{last} }) if $server->data_now($name, 1000) ne '';
+            return $server->counts($name)->{unacked} == 0;
+        },
+        30);
     pass("$name: everything can be had and acknowledged");
 }
 
 # What the history says of each.
 my @history = $server->history;
-is(scalar @published, scalar(grep { $_->{event} eq 'publish' && !$_->{deadLetterOf} } @history), 'every publication is in the history');
+is( scalar @published,
+    scalar(grep { $_->{event} eq 'publish' && !$_->{deadLetterOf} } @history),
+    'every publication is in the history');
 foreach my $name (sort keys %subscriptions)
 {
     my (%delivered, %acked, %last);
     my $wrong = '';
-    foreach my $line (grep { ($_->{subscription} || '') eq "projects/p/subscriptions/$name" } @history)
+    foreach
+        my $line (grep { ($_->{subscription} || '') eq "projects/p/subscriptions/$name" } @history)
     {
         my $id = $line->{messageId};
         if ($line->{event} eq 'deliver')
@@ -102,13 +114,15 @@ foreach my $name (sort keys %subscriptions)
             $delivered{$id}++;
             $wrong .= "$id was acknowledged. " if $acked{$id} && $name ne 'faulty';
         }
-        $acked{$id} = 1 if $line->{event} eq 'ack' && $line->{outcome} eq 'done';
+        $acked{$id} = 1    if $line->{event} eq 'ack' && $line->{outcome} eq 'done';
         delete $acked{$id} if $line->{event} eq 'ack-undone';
     }
     my $dead = grep { ($_->{deadLetterOf} || '') eq "projects/p/subscriptions/$name" } @history;
-    is($wrong, '', "$name: nothing comes again that was acknowledged for good");
+    is($wrong,                 '', "$name: nothing comes again that was acknowledged for good");
     is(scalar keys %delivered, scalar @published, "$name: every message was delivered");
-    is(scalar(keys %acked) + $dead, scalar @published, "$name: every message is acknowledged or a dead letter at the end");
+    is( scalar(keys %acked) + $dead,
+        scalar @published,
+        "$name: every message is acknowledged or a dead letter at the end");
     next if $name eq 'faulty' || !$subscriptions{$name}{enableMessageOrdering};
     foreach my $key (grep { $_ ne '' } sort keys %order)
     {
@@ -116,7 +130,10 @@ foreach my $name (sort keys %subscriptions)
         @place{ @{ $order{$key} } } = 0 .. $#{ $order{$key} };
         my $highest = -1;
         my @jumps;
-        foreach my $line (grep { $_->{event} eq 'deliver' && $_->{subscription} eq "projects/p/subscriptions/$name" } @history)
+        foreach my $line (
+            grep {
+                $_->{event} eq 'deliver' && $_->{subscription} eq "projects/p/subscriptions/$name"
+            } @history)
         {
             my $place = $place{ $line->{messageId} };
             next if !defined $place;

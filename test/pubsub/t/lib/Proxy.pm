@@ -26,13 +26,16 @@ use PubSub;
 sub start
 {
     my ($class, @options) = @_;
-    my $dir = tempdir(CLEANUP => 1);
+    my $dir  = tempdir(CLEANUP => 1);
     my $self = bless { dir => $dir, output => "$dir/output", host => '127.0.0.1' }, $class;
     $self->{pid} = PubSub::spawn($self->{output}, PubSub::program('inbox-proxy'), @options);
     ($self->{port}, my $control) = @{
-        PubSub::wait_for('the proxy to listen', sub {
-            return PubSub::slurp($self->{output}) =~ /^listening on \S+:(\d+), control on \S+:(\d+)\n/m ? [$1, $2] : undef;
-        }) };
+        PubSub::wait_for(
+            'the proxy to listen',
+            sub {
+                return PubSub::slurp($self->{output}) =~
+                    /^listening on \S+:(\d+), control on \S+:(\d+)\n/m ? [$1, $2] : undef;
+            }) };
     $self->{control} = IO::Socket::INET->new("127.0.0.1:$control") or die "no control: $!\n";
     return $self;
 }

@@ -29,8 +29,8 @@ use File::Temp qw(tempdir);
 use HTTP::Tiny;
 use JSON::PP;
 use MIME::Base64 qw(encode_base64 decode_base64);
-use POSIX qw(:sys_wait_h);
-use Time::HiRes qw(sleep time);
+use POSIX        qw(:sys_wait_h);
+use Time::HiRes  qw(sleep time);
 
 my $json = JSON::PP->new->canonical->utf8;
 
@@ -50,7 +50,7 @@ sub wait_for
     while (1)
     {
         my $result = $condition->();
-        return $result if $result;
+        return $result                      if $result;
         die "timed out waiting for $what\n" if time > $end;
         sleep(0.01);
     }
@@ -71,8 +71,8 @@ sub spawn
     my ($output, @command) = @_;
     my $pid = fork();
     die "cannot fork: $!\n" if !defined $pid;
-    return $pid if $pid;
-    open(STDOUT, '>', $output) or die "$output: $!\n";
+    return $pid             if $pid;
+    open(STDOUT, '>',  $output)  or die "$output: $!\n";
     open(STDERR, '>&', \*STDOUT) or die "$output: $!\n";
     exec(@command) or die "$command[0]: $!\n";
 }
@@ -80,14 +80,20 @@ sub spawn
 sub start
 {
     my ($class, @options) = @_;
-    my $dir = tempdir(CLEANUP => 1);
-    my $self = bless { dir => $dir, output => "$dir/output", history => "$dir/history.jsonl" }, $class;
-    $self->{pid} = spawn($self->{output}, program('inbox-pubsub'), '--listen', '127.0.0.1:0',
-        '--pid-file', "$dir/pid", '--history', $self->{history}, @options);
-    my $line = wait_for('the server to listen', sub {
-        die 'the server ended: ' . slurp($self->{output}) if waitpid($self->{pid}, WNOHANG) != 0;
-        return slurp($self->{output}) =~ /^listening on (\S+)\n/m ? $1 : undef;
-    });
+    my $dir  = tempdir(CLEANUP => 1);
+    my $self = bless { dir => $dir, output => "$dir/output", history => "$dir/history.jsonl" },
+        $class;
+    $self->{pid} = spawn(
+        $self->{output}, program('inbox-pubsub'), '--listen',  '127.0.0.1:0',
+        '--pid-file',    "$dir/pid",              '--history', $self->{history},
+        @options);
+    my $line = wait_for(
+        'the server to listen',
+        sub {
+            die 'the server ended: ' . slurp($self->{output})
+                if waitpid($self->{pid}, WNOHANG) != 0;
+            return slurp($self->{output}) =~ /^listening on (\S+)\n/m ? $1 : undef;
+        });
     $self->{url} = $line;
     return $self;
 }
@@ -99,8 +105,8 @@ sub at
     return bless { url => $url }, $class;
 }
 
-sub url { return $_[0]{url}; }
-sub host { return $_[0]{url} =~ m{//(.*)} ? $1 : undef; }
+sub url    { return $_[0]{url}; }
+sub host   { return $_[0]{url} =~ m{//(.*)} ? $1 : undef; }
 sub output { return slurp($_[0]{output}); }
 
 # Ends the server; true if it ended as it should.
@@ -132,11 +138,13 @@ sub http
 sub call
 {
     my ($self, $method, $path, $body, %headers) = @_;
-    my $url = $self->{url} . ($path =~ m{^/} ? $path : "/v1/projects/p/$path");
-    my %args = (headers => { 'Content-Type' => 'application/json', %{ $self->{headers} || {} }, %headers });
+    my $url  = $self->{url} . ($path =~ m{^/} ? $path : "/v1/projects/p/$path");
+    my %args = (
+        headers => { 'Content-Type' => 'application/json', %{ $self->{headers} || {} }, %headers });
     $args{content} = ref $body ? $json->encode($body) : $body if defined $body;
     my $response = $self->http->request($method, $url, \%args);
-    $response->{json} = eval { $json->decode($response->{content}) } if length $response->{content} < 1_000_000;
+    $response->{json} = eval { $json->decode($response->{content}) }
+        if length $response->{content} < 1_000_000;
     return $response;
 }
 
@@ -144,7 +152,8 @@ sub must
 {
     my ($self, @request) = @_;
     my $response = $self->call(@request);
-    die "$request[0] $request[1]: $response->{status} $response->{content}\n" if !$response->{success};
+    die "$request[0] $request[1]: $response->{status} $response->{content}\n"
+        if !$response->{success};
     return $response->{json};
 }
 
@@ -157,7 +166,8 @@ sub topic
 sub subscription
 {
     my ($self, $id, $topic, %settings) = @_;
-    return $self->must('PUT', "subscriptions/$id", { topic => "projects/p/topics/$topic", %settings });
+    return $self->must('PUT', "subscriptions/$id",
+        { topic => "projects/p/topics/$topic", %settings });
 }
 
 # A message as the interface wants it.
@@ -172,14 +182,16 @@ sub message
 sub publish
 {
     my ($self, $topic, @messages) = @_;
-    my $answer = $self->must('POST', "topics/$topic:publish", { messages => [map { message($_) } @messages] });
+    my $answer = $self->must('POST', "topics/$topic:publish",
+        { messages => [map { message($_) } @messages] });
     return @{ $answer->{messageIds} };
 }
 
 sub pull
 {
     my ($self, $subscription, $max, %settings) = @_;
-    my $answer = $self->must('POST', "subscriptions/$subscription:pull", { maxMessages => $max, %settings });
+    my $answer =
+        $self->must('POST', "subscriptions/$subscription:pull", { maxMessages => $max, %settings });
     my @received = @{ $answer->{receivedMessages} || [] };
     foreach my $message (map { $_->{message} } @received)
     {
@@ -205,13 +217,16 @@ sub ids
 sub ack
 {
     my ($self, $subscription, @received) = @_;
-    return $self->call('POST', "subscriptions/$subscription:acknowledge", { ackIds => ids(@received) });
+    return $self->call('POST', "subscriptions/$subscription:acknowledge",
+        { ackIds => ids(@received) });
 }
 
 sub modack
 {
     my ($self, $subscription, $seconds, @received) = @_;
-    return $self->call('POST', "subscriptions/$subscription:modifyAckDeadline",
+    return $self->call(
+        'POST',
+        "subscriptions/$subscription:modifyAckDeadline",
         { ackIds => ids(@received), ackDeadlineSeconds => $seconds });
 }
 
@@ -226,7 +241,7 @@ sub background
     {
         delete $self->{pid};
         my @result = eval { $self->$method(@args) };
-        my $text = $json->encode({ result => \@result, error => $@, at => time });
+        my $text   = $json->encode({ result => \@result, error => $@, at => time });
         syswrite($write, $text);
         POSIX::_exit(0);
     }
