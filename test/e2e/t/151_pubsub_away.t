@@ -11,6 +11,14 @@ use Inbox::Wait;
 
 my $node = Inbox::Ledger->start('pubsub_away');
 
+$node->safe_psql('postgres', <<'SQL');
+CREATE FUNCTION apply_slowly(key text, payload jsonb) RETURNS void LANGUAGE plpgsql AS $$
+BEGIN
+	PERFORM apply_payment(key, payload);
+	PERFORM pg_sleep(0.02);
+END $$;
+SQL
+
 sub start
 {
     my ($service, $name, %args) = @_;
@@ -112,14 +120,14 @@ subtest 'lost in the middle' => sub {
 
 subtest 'silent in the middle' => sub {
     create($own, 'silent');
-    my $puller = start($own, 'silent');
-    $own->publish('silent', payments('silent', 3000));
-    wait_until('some to be applied', sub { $puller->verdicts('applied') > 200 });
+    my $puller = start($own, 'silent', handler => 'apply_slowly');
+    $own->publish('silent', payments('silent', 300));
+    wait_until('some to be applied', sub { $puller->verdicts('applied') > 20 });
     kill('STOP', $own->{pid});
     my $event = $puller->wait_event('ack_failed', undef, 30);
     like("$event->{outcome} $event->{err}", qr/^transient .*timed out/i, 'is noticed by an ack');
     kill('CONT', $own->{pid});
-    wait_for_effects('silent', 3000);
+    wait_for_effects('silent', 300);
     wait_until('all to be acknowledged', sub { $own->stats('silent')->{unacked} == 0 });
     is($puller->stop, 0, 'stops with status 0');
 };
