@@ -4,33 +4,8 @@
 
 #include <poll.h>
 
-#include "buf.h"
 #include "proxy.h"
-
-/* A deed due at one byte of a direction. */
-struct mark
-{
-	struct link link;
-	uint64_t position;
-	enum deed deed;
-	int64_t delay;
-};
-
-/* The bytes of one direction, on their way. Positions count from the start of the connection. */
-struct stream
-{
-	struct connection *connection;
-	struct buf bytes; /* from position "forwarded" on */
-	uint64_t forwarded;
-	uint64_t scanned;	/* up to here the protocol is understood, so it may go on */
-	uint64_t released;	/* up to here the latency is over */
-	struct link delays; /* when more is released */
-	struct link marks;	/* by position */
-	bool ended;			/* the sender has closed */
-	bool closed;		/* and the receiver knows */
-	bool held;			/* by a delay */
-	struct timer timer; /* the end of the delay, or the next release */
-};
+#include "stream.h"
 
 /* What the PostgreSQL scanner remembers. */
 struct postgres_state
@@ -78,6 +53,9 @@ void connection_new(struct proxy *proxy, int client);
 /* A scanner came to a point of the connection; the position is in that stream. */
 void connection_cue(struct stream *stream, enum cue cue, uint64_t position);
 
+/* What a mark of the stream stands for is done. */
+void connection_do(struct stream *stream, const struct mark *mark);
+
 /* What to wait for; sets two descriptors. */
 void connection_poll(const struct connection *connection, struct pollfd *descriptors);
 
@@ -86,6 +64,9 @@ void connection_run(struct connection *connection);
 
 /* Resets the client; the server gets what was forwarded, and then the end. */
 void connection_cut(struct connection *connection);
+
+/* One of the two has gone; the other is told. */
+void connection_lose(struct connection *connection);
 void connection_stall(struct connection *connection, bool stalled);
 void connection_free(struct connection *connection);
 
