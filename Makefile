@@ -52,7 +52,7 @@ TAP = PATH=$(SERVER_BIN):$$PATH PG_REGRESS=$(PG_TEST)/regress/pg_regress \
 CHECK_SUITES = unit regress isolation
 # What is slower, or asks for more packages, is added by EXTRA_SUITES, as CI does.
 EXTRA_SUITES =
-TEST_SUITES = $(CHECK_SUITES) tap-ext e2e property $(EXTRA_SUITES)
+TEST_SUITES = $(CHECK_SUITES) tap-ext pubsub-server conformance e2e property $(EXTRA_SUITES)
 E2E_TESTS = test/e2e/t
 
 .PHONY: unit regress isolation tap-ext e2e property guards
@@ -84,6 +84,13 @@ SEEDS = 200
 property: install-private puller pubsub
 	PATH=$(SERVER_BIN):$$PATH \
 	$(SUITE) property test/property/run --seed $(SEED) --seeds $(SEEDS)
+# The Pub/Sub server of the tests: its own tests, and what it has in common with Google's emulator
+# and with Google's own clients.
+.PHONY: pubsub-server conformance
+pubsub-server: install-private
+	$(TAP) $(SUITE) pubsub-server $(MAKE) -s -C test/pubsub check
+conformance: pubsub
+	$(SUITE) conformance $(MAKE) -s -C test/pubsub conformance
 guards: install-private
 	$(SUITE) guards test/guards/run
 .PHONY: sanitize style tidy
