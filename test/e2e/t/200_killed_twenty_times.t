@@ -25,7 +25,8 @@ foreach my $kind (Inbox::Service::kinds())
 {
     my $node = Inbox::Ledger->start("killed_$kind");
     my $dir = PostgreSQL::Test::Utils::tempdir();
-    my $service = Inbox::Service->start($kind, "--history=$dir/history");
+    my $service = Inbox::Service->start($kind, "--history=$dir/history",
+        '--lookup', $node->connstr('postgres'));
     my $work = Inbox::Workload->new(count => 5000, twice => 1000);
     my $history;
     open($history, '<', "$dir/history") or die "no history: $!\n" if $kind eq 'own';

@@ -24,7 +24,8 @@ $standby->init_from_backup($primary, 'base', has_streaming => 1);
 $standby->start;
 $primary->wait_for_catchup($standby, 'replay');
 
-my $scene = Inbox::Scene->new('own', 'standby', node => $primary);
+my $scene = Inbox::Scene->new('own', 'standby', node => $primary,
+    service => [ '--lookup-standby', $standby->connstr('postgres') ]);
 my $committing = q{FROM pg_stat_activity WHERE wait_event = 'SyncRep'};
 my $work = Inbox::Workload->new(count => 200, twice => 20);
 my @messages = @{ $work->{messages} };

@@ -23,6 +23,7 @@ sub new
     $self->{node} = $args{node} // Inbox::Ledger->start("$name\_$kind", conf => $args{conf});
     $self->{node}->safe_psql('postgres', slow_payment($args{ms} // 2) . ($args{sql} // ''));
     $self->{service} = Inbox::Service->start($kind, "--history=$self->{history_file}",
+        '--lookup', $self->{node}->connstr('postgres') . ' application_name=lookup',
         @{ $args{service} // [] });
     $self->{service}->create_topic($name);
     $self->{service}->create_subscription($self->{name}, $name, %{ $args{fields} // {} });
@@ -79,6 +80,6 @@ sub deliveries
 
 # The condition that a puller's connection runs the handler or commits.
 use constant IN_TRANSACTION => "backend_type = 'client backend' AND xact_start IS NOT NULL"
-  . ' AND pid <> pg_backend_pid()';
+  . " AND pid <> pg_backend_pid() AND application_name <> 'lookup'";
 
 1;

@@ -79,7 +79,8 @@ sub is_exact
 }
 
 # Two tests: the puller stops, and nothing is left in the subscription. Google's emulator tells
-# only by what it delivers, after every lease has ended.
+# only by what it delivers, after every lease has ended. The project's own server has a third: when
+# it got an acknowledgement the key was in the database, and in the standby if it knows one.
 sub all_acked
 {
     my ($self, $service, $name, $puller, $what) = @_;
@@ -88,6 +89,18 @@ sub all_acked
     quiet($puller) unless $own;
     is($puller->stop, 0, "$what; the puller stops with status 0");
     is($own ? $service->stats($name)->{unacked} : redelivered($service, $name), 0, $what);
+    none_lost($service) if $own && $service->stats->{lookup};
+}
+
+sub none_lost
+{
+    my ($service) = @_;
+    my $sides = wait_until('every acknowledged key to be looked up', sub {
+        my $sides = $service->stats->{lookup};
+        (grep { $_->{pending} > 0 } values %$sides) ? undef : $sides;
+    }, 30);
+    my $lost = join ', ', map { "$_ $sides->{$_}{lost}" } sort keys %$sides;
+    unlike($lost, qr/[1-9]/, "what was acknowledged was there: lost on $lost");
 }
 
 # Waits until no verdict was given for longer than a lease lasts that was never extended.
