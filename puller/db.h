@@ -130,6 +130,8 @@ struct db
 	bool flush;		  /* libpq has bytes to send */
 	/* the running greeting or transaction */
 	int step;
+	bool greeted; /* the step of the greeting has its answer, */
+	enum db_refusal refusal; /* or else this one */
 	int error_step; /* the step the first error came from */
 	enum db_lock lock;
 	int syncs;

@@ -52,6 +52,8 @@ bool
 greeting_start(struct db *db)
 {
 	db->step = 0;
+	db->greeted = false;
+	db->refusal = DB_REFUSED_FOR_NOW;
 	return PQsendQueryParams(db->connection, find_extension, 0, NULL, NULL, NULL, NULL, 0) == 1;
 }
 
@@ -255,6 +257,7 @@ static enum greeting_outcome
 next_step(struct db *db)
 {
 	db->step++;
+	db->greeted = false;
 	if (db->step == 1)
 	{
 		bool asked = db->config->as_dead_letters ? ask_version(db) : ask_to_serve(db);
@@ -268,18 +271,19 @@ next_step(struct db *db)
 enum greeting_outcome
 greeting_read(struct db *db, enum db_refusal *refusal)
 {
-	bool good = false;
-	PGresult *result;
+	/* Behind a result the end of the answer may still be on its way, and is not to be waited for. */
+	while (PQisBusy(db->connection) == 0)
+	{
+		PGresult *result = PQgetResult(db->connection);
 
-	*refusal = DB_REFUSED_FOR_NOW;
-	if (PQisBusy(db->connection) != 0)
-	{
-		return GREETING_GOES_ON;
-	}
-	while ((result = PQgetResult(db->connection)) != NULL)
-	{
-		good = take_answer(db, result, refusal);
+		if (result == NULL)
+		{
+			*refusal = db->refusal;
+			return db->greeted && PQstatus(db->connection) == CONNECTION_OK ? next_step(db)
+																			: GREETING_FAILED;
+		}
+		db->greeted = take_answer(db, result, &db->refusal);
 		PQclear(result);
 	}
-	return good && PQstatus(db->connection) == CONNECTION_OK ? next_step(db) : GREETING_FAILED;
+	return GREETING_GOES_ON;
 }

@@ -12,6 +12,8 @@
 
 /* A response that came sooner than this was waiting for us: there is more where it came from. */
 #define AT_ONCE_MS 1000
+/* The pause after a pull that was to wait for messages and ended at once without any. */
+#define EMPTY_PAUSE_MS 200
 /* What a person must put right is looked at again this often. */
 #define PROBE_MS 30000
 /* The shortest ack deadline there is: assumed until the subscription was read. */
@@ -263,19 +265,25 @@ log_garbage(struct puller *puller, const struct pubsub_answer *answer, const cha
 			  "nothing of it is acknowledged; look for a proxy between here and --endpoint", NULL);
 }
 
+static bool
+came_at_once(const struct pubsub_answer *answer)
+{
+	return answer->first_byte_ms - answer->sent_ms < AT_ONCE_MS;
+}
+
 static void
 adapt_width(struct puller *puller, const struct pubsub_answer *answer, int asked, int got)
 {
 	struct pull_state *pull = &puller->pull;
-	bool at_once = answer->first_byte_ms - answer->sent_ms < AT_ONCE_MS;
 
-	if (got >= asked && at_once)
+	if (got >= asked && came_at_once(answer))
 	{
 		pull->width += pull->width < (unsigned) puller->config->pulls;
 	}
 	else if (got == 0)
 	{
 		pull->width = 1;
+		pull->not_before = clock_ms() + (came_at_once(answer) ? EMPTY_PAUSE_MS : 0);
 	}
 	/* A response that was too large once says nothing about the next messages. */
 	if (got >= asked && pull->max_messages < PUBSUB_MAX_PULL)
@@ -329,7 +337,7 @@ take_answer(void *context, const struct pubsub_answer *answer)
 	{
 		take_messages(puller, answer, pull->asked);
 	}
-	else if (answer->outcome == PUBSUB_TRANSIENT && answer->status == 504)
+	else if (answer->outcome == PUBSUB_TRANSIENT && answer->status == 504 && !came_at_once(answer))
 	{
 		/* The service's way to say that nothing came while it held the pull. */
 		puller->pull.width = 1;

@@ -139,6 +139,58 @@ tear_down(void **state)
 	return 0;
 }
 
+/* ---- pulls --------------------------------------------------------------------------------- */
+
+static size_t
+count_pulls(void)
+{
+	size_t count = 0;
+
+	for (size_t i = 0; i < call_count; i++)
+	{
+		count += calls[i].kind == CALL_PULL;
+	}
+	return count;
+}
+
+/* A pull was answered with nothing after so long; how many are sent again in that turn. */
+static size_t
+pulls_after(struct puller *puller, int64_t ms, long status)
+{
+	struct call call = take_kind(CALL_PULL);
+	struct pubsub_answer answer = {.outcome = status == 200 ? PUBSUB_OK : PUBSUB_TRANSIENT,
+								   .status = status,
+								   .error = status == 200 ? NULL : "simulated",
+								   .body = "{}",
+								   .size = 2,
+								   .sent_ms = call.sent_ms};
+
+	world_ms = call.sent_ms + ms;
+	answer.first_byte_ms = world_ms;
+	call.callback(call.context, &answer);
+	free_call(&call);
+	turn(puller);
+	return count_pulls();
+}
+
+/* Whatever answers at once without a message must not be asked in a tight loop. */
+static void
+pull_that_was_not_held_is_paused_for(void **state)
+{
+	struct puller *puller = begin("1");
+
+	(void) state;
+	assert_int_equal(pulls_after(puller, 90000, 200), 1);
+	assert_int_equal(pulls_after(puller, 60000, 504), 1);
+	assert_int_equal(pulls_after(puller, 5, 200), 0);
+	world_ms = flow_deadline(puller, world_ms);
+	turn(puller);
+	assert_int_equal(pulls_after(puller, 5, 504), 0);
+	world_ms = flow_deadline(puller, world_ms);
+	turn(puller);
+	assert_int_equal(count_pulls(), 1);
+}
+
 /* ---- order  */
 
 /* When the one before is not retried any more, the one behind must not run at once. */
@@ -275,6 +327,7 @@ int
 main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_teardown(pull_that_was_not_held_is_paused_for, tear_down),
 		cmocka_unit_test_teardown(what_is_behind_one_that_waits_waits_too, tear_down),
 		cmocka_unit_test_teardown(what_comes_again_behind_a_lost_lease_is_in_order, tear_down),
 		cmocka_unit_test_teardown(lost_lease_ends_what_would_be_run_again, tear_down),
