@@ -16,6 +16,11 @@ puller:
 	$(MAKE) -C puller
 pubsub:
 	$(MAKE) -C test/pubsub
+# For servers that load no library: one file for psql.
+.PHONY: managed
+INBOX_VERSION = $(shell sed -n "s/^default_version *= *'\(.*\)'/\1/p" inbox.control)
+managed:
+	sql/build-managed $(INBOX_VERSION) >sql/inbox-managed.sql
 install: all
 	$(MAKE) -C src install
 	$(MAKE) -C puller install
@@ -55,7 +60,7 @@ EXTRA_SUITES =
 TEST_SUITES = $(CHECK_SUITES) tap-ext pubsub-server conformance e2e property $(EXTRA_SUITES)
 E2E_TESTS = test/e2e/t
 
-.PHONY: unit regress isolation tap-ext e2e property guards
+.PHONY: unit regress isolation regress-managed tap-ext e2e property guards
 unit:
 	$(SUITE) unit $(MAKE) -s -C puller check
 regress: install-private
@@ -68,6 +73,13 @@ isolation: install-private
 	$(SUITE) isolation $(PG_TEST)/isolation/pg_isolation_regress $(REGRESS_OPTIONS) \
 		--temp-instance=$(OUT)/isolation/instance --outputdir=$(OUT)/isolation \
 		--load-extension=inbox $(ISOLATION_TESTS)
+# The same tests against inbox-managed.sql; what ends in -c is about what only the library does.
+regress-managed: server managed
+	mkdir -p $(OUT)/regress-managed
+	$(SUITE) regress-managed $(PG_TEST)/regress/pg_regress $(REGRESS_OPTIONS) \
+		--launcher=$(CURDIR)/test/managed/psql --create-role=inbox_installer \
+		--temp-instance=$(OUT)/regress-managed/instance --outputdir=$(OUT)/regress-managed \
+		$(filter-out %-c,$(REGRESS_TESTS))
 tap-ext: install-private
 	rm -rf $(OUT)/tap-ext && mkdir -p $(OUT)/tap-ext
 	$(TAP) TESTDIR=$(OUT)/tap-ext $(SUITE) tap-ext prove -v test/tap-ext
@@ -98,7 +110,8 @@ sanitize:
 	$(SUITE) sanitize $(MAKE) -s -C puller check SAN=address,undefined
 style:
 	$(SUITE) style clang-format --dry-run -Werror $(wildcard $(addsuffix /*.[ch], \
-		src puller puller/test test/pubsub bench))
+		src puller puller/test test/pubsub test/pubsub/proxy test/pubsub/bench test/pubsub/t/unit \
+		bench))
 # The analyser sees the puller; the extension is PostgreSQL's macros to it.
 tidy:
 	$(SUITE) tidy $(MAKE) -s -C puller tidy
@@ -137,3 +150,9 @@ bench bench-contention:
 bench-here bench-contention-here: install-private puller pubsub
 	@$(MAKE) -C bench PG_CONFIG=$(SERVER_BIN)/pg_config
 	@bench/$(if $(findstring contention,$@),contention,run)
+
+# Messages a second through pull and acknowledge of the tests' Pub/Sub server.
+.PHONY: bench-pubsub
+bench-pubsub:
+	@test/env/packages build
+	$(MAKE) -s -C test/pubsub bench

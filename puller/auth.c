@@ -46,10 +46,11 @@ log_unreadable(struct auth *auth, const char *reason)
 		return;
 	}
 	auth->complained = true;
-	log_event(LOG_ERROR, "token_unreadable", "file", LOG_TEXT, auth->token_file, "err", LOG_TEXT,
-			  reason, "hint", LOG_TEXT,
-			  "write a fresh access token into the file of --token-file; it is read again by itself",
-			  NULL);
+	log_event(
+		LOG_ERROR, "token_unreadable", "file", LOG_TEXT, auth->token_file, "err", LOG_TEXT, reason,
+		"hint", LOG_TEXT,
+		"write a fresh access token into the file of --token-file; it is read again by itself",
+		NULL);
 }
 
 /* A header may hold no control character: a token with one could smuggle in another header. */

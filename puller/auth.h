@@ -13,13 +13,13 @@
 
 struct auth
 {
-	const char *token_file; /* NULL: no credentials are sent */
-	char *header;			/* "Authorization: Bearer …"; NULL until a token was read */
+	const char *token_file;	 /* NULL: no credentials are sent */
+	char *header;			 /* "Authorization: Bearer …"; NULL until a token was read */
 	struct timespec changed; /* the file's time when it was read */
 	ino_t inode;
 	int64_t looked_ms;
 	unsigned version; /* of the token: counts those that were read */
-	bool complained; /* about a file that cannot be used; once until it can */
+	bool complained;  /* about a file that cannot be used; once until it can */
 };
 
 void auth_init(struct auth *auth, const char *token_file);

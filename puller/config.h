@@ -47,7 +47,7 @@ struct config
 	char *lock_group;	 /* NULL: the source's own */
 
 	/* running */
-	int64_t grace; /* ms, 25 s */
+	int64_t grace;	/* ms, 25 s */
 	int halt_after; /* 20 */
 	bool exit_on_permanent;
 	enum log_format log_format;

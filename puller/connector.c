@@ -43,10 +43,10 @@ static PGconn *
 open_connection(const char *conninfo)
 {
 	static const char *const keywords[] = {
-		"connect_timeout", "keepalives_idle", "keepalives_interval", "keepalives_count",
-		"tcp_user_timeout", "dbname", "fallback_application_name", "client_encoding", NULL};
-	const char *values[] = {
-		"10", "30", "10", "3", "60000", conninfo, "inbox-puller", "UTF8", NULL};
+		"connect_timeout",			 "keepalives_idle",	 "keepalives_interval",
+		"keepalives_count",			 "tcp_user_timeout", "dbname",
+		"fallback_application_name", "client_encoding",	 NULL};
+	const char *values[] = {"10", "30", "10", "3", "60000", conninfo, "inbox-puller", "UTF8", NULL};
 
 	if (getenv("PGCONNECT_TIMEOUT") != NULL)
 	{

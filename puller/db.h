@@ -78,8 +78,8 @@ struct db_answer
 	const char *detail;
 	const char *hint;
 	const char *context;
-	int ordinal;	/* 1-based, of the message whose handler raised; 0 when none is named */
-	bool shut_down; /* the server announced its end, or that of the session */
+	int ordinal;		  /* 1-based, of the message whose handler raised; 0 when none is named */
+	bool shut_down;		  /* the server announced its end, or that of the session */
 	bool waited_for_lock; /* it ended while it waited for the advisory lock */
 	bool deferred; /* it ended behind the call, by what was deferred to its end or to COMMIT */
 };
@@ -125,9 +125,9 @@ struct db
 	PGconn *connection;
 	struct db_facts facts;
 	struct backoff backoff;
-	int64_t retry_ms; /* DB_DOWN: not before */
+	int64_t retry_ms;	  /* DB_DOWN: not before */
 	int64_t greeting_end; /* DB_GREETING: given up then */
-	bool flush;		  /* libpq has bytes to send */
+	bool flush;			  /* libpq has bytes to send */
 	/* the running greeting or transaction */
 	int step;
 	bool greeted; /* the step of the greeting has its answer, */

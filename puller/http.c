@@ -127,8 +127,7 @@ set_options(struct http_request *request, const struct http_spec *spec)
 	SET(easy, CURLOPT_QUICK_EXIT, 1L);
 	/* Over plain text only HTTP/1.1 is sure to be spoken. */
 	SET(easy, CURLOPT_HTTP_VERSION,
-		strncasecmp(spec->url, "https:", 6) == 0 ? CURL_HTTP_VERSION_2TLS
-												 : CURL_HTTP_VERSION_1_1);
+		strncasecmp(spec->url, "https:", 6) == 0 ? CURL_HTTP_VERSION_2TLS : CURL_HTTP_VERSION_1_1);
 	if (request->body != NULL)
 	{
 		SET(easy, CURLOPT_POSTFIELDSIZE_LARGE, (curl_off_t) spec->body_size);

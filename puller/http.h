@@ -16,8 +16,8 @@ struct http;
 
 struct http_response
 {
-	long status;			/* 0 when no whole response came */
-	const char *body;		/* never NULL; valid during the callback only */
+	long status;	  /* 0 when no whole response came */
+	const char *body; /* never NULL; valid during the callback only */
 	size_t size;
 	int64_t sent_ms;		/* clock_ms() when the request was started */
 	int64_t first_byte_ms;	/* clock_ms() at the first byte of the response; 0 when none came */

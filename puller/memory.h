@@ -20,7 +20,6 @@ char *memory_copy(const char *bytes, size_t size) __attribute__((returns_nonnull
 char *memory_copy_text(const char *text);
 
 /* printf into fresh memory. */
-char *memory_format(const char *format, ...)
-	__attribute__((format(printf, 1, 2), returns_nonnull));
+char *memory_format(const char *format, ...) __attribute__((format(printf, 1, 2), returns_nonnull));
 
 #endif

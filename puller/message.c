@@ -10,9 +10,8 @@
 /* step_allowed[from][to] */
 static const bool step_allowed[MESSAGE_STATES][MESSAGE_STATES] = {
 	[MESSAGE_READY] = {[MESSAGE_RUNNING] = true, [MESSAGE_RETURNING] = true},
-	[MESSAGE_RUNNING] = {[MESSAGE_READY] = true,
-						 [MESSAGE_COMMITTED] = true,
-						 [MESSAGE_RETURNING] = true},
+	[MESSAGE_RUNNING] =
+		{[MESSAGE_READY] = true, [MESSAGE_COMMITTED] = true, [MESSAGE_RETURNING] = true},
 	[MESSAGE_COMMITTED] = {[MESSAGE_ACKING] = true},
 };
 

@@ -28,9 +28,9 @@ enum message_state
 enum message_defect
 {
 	DEFECT_NONE,
-	DEFECT_NO_KEY,		/* no --key rule found a key */
-	DEFECT_UNSTORABLE,	/* U+0000, a lone surrogate, a key out of bounds */
-	DEFECT_UNDECODABLE	/* the envelope or its base64 is broken */
+	DEFECT_NO_KEY,	   /* no --key rule found a key */
+	DEFECT_UNSTORABLE, /* U+0000, a lone surrogate, a key out of bounds */
+	DEFECT_UNDECODABLE /* the envelope or its base64 is broken */
 };
 
 struct lane; /* lane.h */
@@ -51,7 +51,7 @@ struct message
 	char *ordering_key; /* NULL when absent or empty */
 	char *key;			/* NULL when no rule found one */
 	bool key_from_message_id;
-	char *attributes;	/* a JSON object as text, storable as jsonb; NULL when absent */
+	char *attributes;	 /* a JSON object as text, storable as jsonb; NULL when absent */
 	unsigned char *data; /* the payload, byte for byte; NULL when absent */
 	size_t data_size;
 	int64_t publish_time; /* microseconds since 1970, or INT64_MIN when absent */
@@ -65,11 +65,11 @@ struct message
 	size_t size; /* bytes this message is counted with in every byte budget */
 
 	/* The lease, in milliseconds of CLOCK_BOOTTIME (clock_ms). */
-	int64_t lease_end;	 /* when the service takes the message back */
-	int64_t lease_limit; /* when it is given up for good: received + --max-lease */
-	int64_t lease_due;	 /* when it is to be extended next */
+	int64_t lease_end;		/* when the service takes the message back */
+	int64_t lease_limit;	/* when it is given up for good: received + --max-lease */
+	int64_t lease_due;		/* when it is to be extended next */
 	unsigned lease_request; /* of the extension that has not been answered; 0: none */
-	int return_seconds;	/* MESSAGE_RETURNING: the deadline it is given back with */
+	int return_seconds;		/* MESSAGE_RETURNING: the deadline it is given back with */
 
 	unsigned request;	/* of the acknowledgement or return under way; 0: none */
 	size_t request_max; /* ids that may share its next request, halved by every refusal; 0: any */

@@ -310,10 +310,10 @@ write_ids(char *const *ack_ids, size_t count, const char *tail)
 	{
 		json_object_array_add(ids, json_object_new_string(ack_ids[i]));
 	}
-	body = memory_format(
-		"{\"ackIds\":%s%s}",
-		json_object_to_json_string_ext(ids, JSON_C_TO_STRING_PLAIN | JSON_C_TO_STRING_NOSLASHESCAPE),
-		tail);
+	body = memory_format("{\"ackIds\":%s%s}",
+						 json_object_to_json_string_ext(ids, JSON_C_TO_STRING_PLAIN |
+																 JSON_C_TO_STRING_NOSLASHESCAPE),
+						 tail);
 	json_object_put(ids);
 	return body;
 }
@@ -364,5 +364,5 @@ pubsub_id_result(const struct pubsub_answer *answer, const char *ack_id)
 		return PUBSUB_ID_DONE;
 	}
 	return strncmp(json_object_get_string(reason), "TRANSIENT_", 10) == 0 ? PUBSUB_ID_AGAIN
-																		   : PUBSUB_ID_INVALID;
+																		  : PUBSUB_ID_INVALID;
 }

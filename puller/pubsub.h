@@ -46,12 +46,12 @@ struct pubsub_answer
 {
 	enum pubsub_outcome outcome;
 	long status;
-	const char *error;		/* for people; NULL when OK */
-	const char *body;		/* of an OK answer */
+	const char *error; /* for people; NULL when OK */
+	const char *body;  /* of an OK answer */
 	size_t size;
 	int64_t sent_ms;
-	int64_t first_byte_ms;	/* 0 when nothing came */
-	int64_t retry_after_ms; /* what the service asked for, or 0 */
+	int64_t first_byte_ms;		  /* 0 when nothing came */
+	int64_t retry_after_ms;		  /* what the service asked for, or 0 */
 	struct json_object *failures; /* ack id → reason, merged from the details; or NULL */
 };
 

@@ -22,9 +22,7 @@ static const struct
 	{"40", SQLSTATE_TRANSIENT},		/* serialization failures */
 	{"53", SQLSTATE_TRANSIENT},		/* disk full, out of memory, too many connections */
 	{"58", SQLSTATE_TRANSIENT},		/* I/O errors */
-	{"XX", SQLSTATE_INTERNAL},
-	{"42", SQLSTATE_DEPLOYMENT},
-	{"3F", SQLSTATE_DEPLOYMENT},
+	{"XX", SQLSTATE_INTERNAL},		{"42", SQLSTATE_DEPLOYMENT}, {"3F", SQLSTATE_DEPLOYMENT},
 	{"IX003", SQLSTATE_DEPLOYMENT}, /* not usable as a handler any more */
 };
 

@@ -105,9 +105,8 @@ transaction_send(struct db *db, const struct db_statement *statement)
 	sent = send_plain(db, "BEGIN ISOLATION LEVEL READ COMMITTED") &&
 		   send_plain(db, first_settings) && send_plain(db, lock) && send_plain(db, settings) &&
 		   send_statement(db, statement) && send_plain(db, "SET CONSTRAINTS ALL IMMEDIATE") &&
-		   send_plain(db, hear_warnings) &&
-		   PQpipelineSync(db->connection) == 1 && send_plain(db, "COMMIT") &&
-		   PQpipelineSync(db->connection) == 1;
+		   send_plain(db, hear_warnings) && PQpipelineSync(db->connection) == 1 &&
+		   send_plain(db, "COMMIT") && PQpipelineSync(db->connection) == 1;
 	free(first_settings);
 	free(lock);
 	free(settings);
