@@ -35,25 +35,41 @@ is($node->safe_psql('postgres', 'SELECT count(*) = (SELECT count(*) FROM inbox_c
 	'every claim has its effect');
 cmp_ok($node->safe_psql('postgres', 'SELECT count(*) FROM ledger'), '>=', 250 * 16, 'and all were applied');
 
+# Nearly all messages are new, so that the sessions stop looking before they claim; now and then one
+# takes what another is just taking.
+$node->safe_psql('postgres', 'TRUNCATE ledger, inbox_claim');
+$node->pgbench('--no-vacuum --client=8 --jobs=2 --transactions=400', 0,
+	[qr{actually processed: 3200/3200}, qr{failed transactions: 0}], [qr{^$}], 'batches that seldom overlap',
+	{ '002_new@19' => q{
+		SELECT nextval('ticket') * 16 AS first \gset
+		SELECT count(*) FROM inbox_process_batch(messages(:first, 16), 'post', 's');
+	}, '003_copy@1' => q{
+		SELECT last_value * 16 AS first FROM ticket \gset
+		SELECT count(*) FROM inbox_process_batch(messages(:first - 8, 24), 'post', 's');
+	}});
+is($node->safe_psql('postgres', 'SELECT count(*) - count(DISTINCT key) FROM ledger'), '0', 'none is applied twice');
+is($node->safe_psql('postgres', 'SELECT count(*) = (SELECT count(*) FROM inbox_claim) FROM ledger'), 't',
+	'every claim has its effect');
+
 # Failures, discards and imports of the same keys in between. An import may meet a batch in the very
 # moment it claims: that is a serialization failure, for the client to repeat.
 $node->safe_psql('postgres', "TRUNCATE ledger, inbox_claim, inbox_failure; SELECT inbox_configure('s', max_attempts => 1)");
 $node->pgbench('--no-vacuum --client=8 --jobs=2 --transactions=200 --max-tries=20', 0,
 	[qr{actually processed: 1600/1600}, qr{failed transactions: 0}], [qr{^$}], 'with everything else',
-	{ '002_batch@6' => q{
+	{ '004_batch@6' => q{
 		SELECT nextval('ticket') / 8 * 4 AS first \gset
 		SELECT count(*) FROM inbox_process_batch(messages(:first, 12), 'post', 's');
-	}, '003_single@2' => q{
+	}, '005_single@2' => q{
 		SELECT last_value / 8 * 4 AS first FROM ticket \gset
 		SELECT inbox_process('k' || :first + 5, 'p', 'post', 's');
-	}, '004_fail@4' => q{
+	}, '006_fail@4' => q{
 		SELECT last_value / 8 * 4 AS first FROM ticket \gset
 		\set i random(1, 16)
 		\set state random(0, 1)
 		SELECT verdict FROM inbox_fail(('k' || :first + :i, 'p', NULL, NULL, 'm', NULL, NULL, NULL), 's', CASE :state WHEN 0 THEN '22012' ELSE '57014' END, 'e', halt_after => 100000);
-	}, '005_discard@1' => q{
+	}, '007_discard@1' => q{
 		SELECT inbox_discard(id, 'in between') FROM inbox_failure WHERE status = 'dead' ORDER BY id DESC LIMIT 1;
-	}, '006_import@1' => q{
+	}, '008_import@1' => q{
 		SELECT last_value / 8 * 4 AS first FROM ticket \gset
 		SELECT inbox_import(ARRAY['k' || :first + 20], 's');
 	}});
