@@ -24,7 +24,7 @@ my @points = (
 
 my $scene = Inbox::Scene->new('own', 'cut', ms => 1);
 my $proxy = Inbox::Proxy->before_node($scene->{node});
-my $work = Inbox::Workload->new(count => EACH * @points);
+my $work = Inbox::Workload->new(count => EACH * @points + 1);
 my @messages = @{ $work->{messages} };
 my $puller = $scene->puller(dbname => $proxy->connstr(scalar getpwuid($<)),
     options => ['--batch-size=4']);
@@ -52,6 +52,17 @@ foreach my $point (@points)
       ? cmp_ok(duplicates(), '>', $duplicates, "$name: what had been committed is a duplicate")
       : is(duplicates(), $duplicates, "$name: what had not been committed is applied");
 }
+
+# The verdict has been read when the connection is cut, but the COMMIT has not been forwarded.
+my ($duplicates, $unknown) = (duplicates(), unknown());
+$proxy->command('trigger on=commit-query nth=1 do=delay ms=20000');
+$scene->publish(@messages);
+$scene->wait_for(q{SELECT count(*) FROM pg_stat_activity WHERE state = 'idle in transaction'}, 1, 20);
+$proxy->command('cut');
+$work->wait_applied($scene->{node}, 30);
+is(unknown(), $unknown + 1, 'a verdict without a COMMIT: the outcome is not known');
+is(duplicates(), $duplicates, 'a verdict without a COMMIT: it is applied');
+
 $work->is_exact($scene->{node});
 $work->all_acked($scene->{service}, 'cut-sub', $puller, 'all is acknowledged');
 is($scene->count('SELECT count(*) FROM inbox_failure'), 0, 'no message is blamed');
