@@ -82,7 +82,8 @@ sub check_forms
     consume($service, $puller{takes_jsonb}, 'takes_jsonb', 1,
         { data => qq({"word": "$word"}), %attributes });
     is(seen('takes_jsonb', 'payload'), $word, 'a handler of jsonb');
-    consume($service, $puller{takes_text}, 'takes_text', 1, { data => "not {json}\n", %attributes });
+    consume($service, $puller{takes_text}, 'takes_text', 1,
+        { data => "not {json}\n", %attributes });
     is(seen('takes_text', 'quote_literal(payload)'), "'not {json}\n'", 'a handler of text');
     consume($service, $puller{takes_bytea}, 'takes_bytea', 2, { data => "\0\xff\x80", %attributes },
         { attributes => { idempotency_key => 'two' } });

@@ -100,7 +100,8 @@ subtest 'away in the middle' => sub {
 };
 
 subtest 'away for longer than --db-grace' => sub {
-    my $puller = start($service, 'slow', handler => 'apply_slowly', options => [ '--db-grace', '1s' ]);
+    my $puller =
+      start($service, 'slow', handler => 'apply_slowly', options => [ '--db-grace', '1s' ]);
     $service->publish('slow', payments('own', 'c', 12));
     wait_until('one to be applied', sub { $puller->verdicts('applied') });
     $node->stop('immediate');
@@ -121,7 +122,8 @@ subtest 'databases that are never there' => sub {
     foreach my $name (sort keys %expected)
     {
         my $puller = $hopeless{$name};
-        my $event = $puller->wait_event('db_connect_failed', sub { $_[0]{err} =~ $expected{$name} });
+        my $event =
+          $puller->wait_event('db_connect_failed', sub { $_[0]{err} =~ $expected{$name} });
         ok($event, "$name: $event->{err}");
         is("$event->{level} " . ($event->{err} =~ /\n$/ ? 'a line too many' : 'fine'),
             'warning fine', "$name: is a warning, without an empty line at its end");

@@ -115,7 +115,8 @@ subtest 'a failover while it runs' => sub {
 
 subtest 'a backend that says nothing to the first question' => sub {
     my $event = $waiting->wait_event('db_silent', undef, 40);
-    like("$event->{err}; " . ($event->{hint} // ''), qr/said nothing; .+/, 'is given up, with a word');
+    like("$event->{err}; " . ($event->{hint} // ''), qr/said nothing; .+/,
+        'is given up, with a word');
     ok($service->is_untouched('waiting'), 'nothing was pulled for it');
     is($waiting->stop(5), 0, 'stops with status 0, and soon');
 };

@@ -59,11 +59,13 @@ my %waiting = (
         cure => 'GRANT EXECUTE ON FUNCTION apply_payment TO puller; '
           . 'ALTER FUNCTION apply_payment SECURITY DEFINER' },
     no_rights => { start => { user => 'stranger', handler => 'strict' }, sqlstate => '42501',
-        err => qr/permission denied for function inbox_/, hint => qr/SELECT inbox_grant\('stranger', 'puller'\)/,
+        err => qr/permission denied for function inbox_/,
+        hint => qr/SELECT inbox_grant\('stranger', 'puller'\)/,
         cure => "SELECT inbox_grant('stranger', 'puller'); GRANT INSERT ON seen TO stranger" },
     no_extension => { start => { database => 'empty' },
         err => qr/the extension inbox is not installed in database "empty"/,
-        hint => qr/CREATE EXTENSION inbox/, cure => 'CREATE EXTENSION inbox; ' . Inbox::Ledger::schema(),
+        hint => qr/CREATE EXTENSION inbox/,
+        cure => 'CREATE EXTENSION inbox; ' . Inbox::Ledger::schema(),
         database => 'empty' },
     procedure => { start => { handler => 'a_procedure' }, sqlstate => 'IX003',
         err => qr/public\.a_procedure\(.*\) cannot be a handler/, detail => qr/It is a procedure/,
@@ -75,7 +77,8 @@ my %waiting = (
         err => qr/public\.of_integer\(.*\) cannot be a handler/, detail => qr/arguments/,
         hint => qr/payload is jsonb, json, text or bytea/ },
     overloaded => { start => { handler => 'overloaded' }, sqlstate => '42725',
-        err => qr/more than one function named "overloaded"/, hint => qr/argument types.*--handler 'f\(jsonb\)'/ });
+        err => qr/more than one function named "overloaded"/,
+        hint => qr/argument types.*--handler 'f\(jsonb\)'/ });
 
 # Each: how it ends with status 2 at once, and the line it writes.
 my %ending = (
@@ -110,7 +113,8 @@ subtest 'waited for' => sub {
     check_line($_, $waiting{$_}) foreach sort keys %waiting;
     my @running = grep { $_->{puller}->is_running } values %waiting;
     is(scalar @running, scalar keys %waiting, 'none of them ends');
-    my @pulled = grep { !$service->is_untouched(/([^\/]+)$/) } keys %{ $service->stats->{subscriptions} };
+    my @pulled = grep { !$service->is_untouched(/([^\/]+)$/) }
+      keys %{ $service->stats->{subscriptions} };
     is_deeply(\@pulled, [], 'and none of them pulls');
     $node->safe_psql($_->{database} // 'postgres', $_->{cure})
       foreach grep { $_->{cure} } values %waiting;
@@ -135,10 +139,12 @@ subtest 'an end with status 2' => sub {
 
 subtest 'a source that is served otherwise' => sub {
     my @source = (options => [ '--source', 'till' ], handler => 'strict');
-    my $first = start('till', @source);
+    my $puller = start('till', @source);
     Inbox::Ledger::wait_for($node, "SELECT count(*) FROM seen WHERE key LIKE 'till%'", 1, 20);
-    is($first->stop, 0, 'the first stops');
-    my $before = Inbox::Ledger::count($node, "SELECT handler, subscription FROM inbox_source WHERE name = 'till'");
+    is($puller->stop, 0, 'the first stops');
+    my $served = "SELECT handler, subscription FROM inbox_source WHERE name = 'till'";
+    my $before = Inbox::Ledger::count($node, $served);
+    my $first = qr{handler public\.strict\(.*\) from subscription projects/p/subscriptions/till};
     my %other = (
         handler => { @source, handler => 'overloaded(jsonb)',
             subscription => $service->subscription('till') },
@@ -147,13 +153,13 @@ subtest 'a source that is served otherwise' => sub {
     {
         my $case = { puller => start('till', %{ $other{$name} }), sqlstate => 'IX005',
             err => qr/source "till" is served otherwise/, hint => qr/--source.*--take-over/,
-            detail => qr{handler public\.strict\(.*\) from subscription projects/p/subscriptions/till; this is handler public\.(strict|overloaded)\(.*\) from subscription projects/p/subscriptions/(till|w_a_set_)\.} };
+            detail => qr{$first.*; this is handler public\.\w+\(.*\) from subscription \S+/\w+\.} };
         check_line("another $name", $case);
         is($case->{puller}->wait_end(10), 2, "another $name: ends with status 2");
     }
-    is(Inbox::Ledger::count($node, "SELECT handler, subscription FROM inbox_source WHERE name = 'till'"),
-        $before, 'the source is what it was');
-    my $taker = start('till', handler => 'overloaded(jsonb)', options => [ '--source', 'till', '--take-over' ],
+    is(Inbox::Ledger::count($node, $served), $before, 'the source is what it was');
+    my $taker = start('till', handler => 'overloaded(jsonb)',
+        options => [ '--source', 'till', '--take-over' ],
         subscription => $service->subscription('till'));
     $taker->wait_event('db_connected');
     is($taker->stop, 0, 'it is taken over');
@@ -167,18 +173,22 @@ subtest 'a wrong usage' => sub {
     close($fh);
     my %wrong = (
         'no subscription' => [ [ handler => 'f' ], qr/--subscription/ ],
-        'no handler' => [ [ subscription => $service->subscription('till'), handler => undef ], qr/--handler/ ],
+        'no handler' => [ [ handler => undef ], qr/--handler/ ],
         'a short name' => [ [ subscription => 'till' ], qr{projects/PROJECT/subscriptions/NAME} ],
         'an unknown flag' => [ [ options => ['--sauce=x'] ], qr/sauce.*--help/s ],
         'a wrong number' => [ [ options => ['--workers=many'] ], qr/--workers.*many/ ],
         'out of bounds' => [ [ options => ['--workers=65'] ], qr/--workers.*1 to 64/ ],
-        'a wrong rule' => [ [ options => ['--key=header:x'] ], qr/--key.*header:x.*attribute:NAME/s ],
-        'a missing file' => [ [ options => ['--config=/nowhere/x.ini'] ], qr{/nowhere/x\.ini.*No such file} ],
+        'a wrong rule' =>
+          [ [ options => ['--key=header:x'] ], qr/--key.*header:x.*attribute:NAME/s ],
+        'a missing file' =>
+          [ [ options => ['--config=/nowhere/x.ini'] ], qr{/nowhere/x\.ini.*No such file} ],
         'an unknown key of the file' => [ [ options => ["--config=$ini"] ], qr/no-such-option/ ],
         'a wrong variable' => [ [ env => { INBOX_PULLS => '0' } ], qr/INBOX_PULLS/ ],
-        'no credentials' => [ [ env => { PUBSUB_EMULATOR_HOST => undef } ], qr/no credentials.*--token-file/s ],
+        'no credentials' =>
+          [ [ env => { PUBSUB_EMULATOR_HOST => undef } ], qr/no credentials.*--token-file/s ],
         'a password in the endpoint' =>
-          [ [ options => ['--endpoint=http://me:open-sesame@127.0.0.1'] ], qr/not shown.*no user, password/s ],
+          [ [ options => ['--endpoint=http://me:open-sesame@127.0.0.1'] ],
+            qr/not shown.*no user, password/s ],
         'a broken connection string' =>
           [ [ dbname => 'host=a password=open-sesame sslmode' ], qr/--dbname/ ]);
     foreach my $name (sort keys %wrong)

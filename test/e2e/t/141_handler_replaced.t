@@ -16,7 +16,8 @@ my $function = 'CREATE OR REPLACE FUNCTION NAME(key text, payload jsonb) RETURNS
 my %away = (
     dropped => [ 'DROP FUNCTION NAME', "$function;", '42883' ],
     unfit => [ 'DROP FUNCTION NAME; CREATE FUNCTION NAME(key text, payload jsonb) '
-          . 'RETURNS SETOF int BEGIN ATOMIC SELECT 1; END', "DROP FUNCTION NAME; $function;", 'IX003' ],
+          . 'RETURNS SETOF int BEGIN ATOMIC SELECT 1; END',
+        "DROP FUNCTION NAME; $function;", 'IX003' ],
     revoked => [ 'REVOKE EXECUTE ON FUNCTION NAME FROM PUBLIC',
         'GRANT EXECUTE ON FUNCTION NAME TO PUBLIC', '42501' ],
     moved => [ 'ALTER FUNCTION NAME SET SCHEMA attic',
@@ -57,7 +58,8 @@ subtest 'away' => sub {
     foreach my $one (@all)
     {
         $service->publish($one->{name}, payments($one->{name}, 1 .. 100));
-        wait_until("$one->{name}: all to be applied", sub { $one->{puller}->verdicts('applied') >= 100 });
+        wait_until("$one->{name}: all to be applied",
+            sub { $one->{puller}->verdicts('applied') >= 100 });
         run_sql($away{ $one->{name} }[0], $one->{name});
     }
     foreach my $one (@all)

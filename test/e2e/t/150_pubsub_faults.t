@@ -40,7 +40,8 @@ my %case = (
     'pull-403' => [ [ pull_fault(do => 'status', code => 403, nth => 1) ],
         'pull_failed', 'error', qr/HTTP 403 PERMISSION_DENIED/, qr{roles/pubsub\.subscriber} ],
     'pull-404' => [ [ pull_fault(do => 'status', code => 404, nth => 1) ],
-        'pull_failed', 'error', qr/HTTP 404 NOT_FOUND/, qr/check --subscription.*create it.*waited for/ ],
+        'pull_failed', 'error', qr/HTTP 404 NOT_FOUND/,
+        qr/check --subscription.*create it.*waited for/ ],
     'pull-401' => [ [ pull_fault(do => 'status', code => 401, nth => 1) ],
         'pull_failed', 'error', qr/HTTP 401 UNAUTHENTICATED/, qr/--token-file/ ],
     'pull-400' => [ [ pull_fault(do => 'status', code => 400, nth => 1) ],
@@ -48,14 +49,16 @@ my %case = (
     'pull-cut' => [ [ pull_fault(do => 'cut', bytes => 700, nth => [ 1, 2 ]) ],
         'pull_failed', 'warning', qr/transfer closed|[Cc]onnection/, $transient ],
     'pull-half' => [ [ pull_fault(do => 'half', nth => 1) ],
-        'pull_garbage', 'error', qr/^byte \d+ of \d+: ./, qr/nothing of it is acknowledged.*proxy/ ],
+        'pull_garbage', 'error', qr/^byte \d+ of \d+: ./,
+        qr/nothing of it is acknowledged.*proxy/ ],
     'pull-garbage' => [ [ pull_fault(do => 'garbage', nth => [ 1, 2 ]) ],
         'pull_garbage', 'error', qr/^byte 0 of \d+: ./, qr/nothing of it is acknowledged.*proxy/ ],
     'pull-reset' => [ [ pull_fault(do => 'reset', nth => [ 1, 2 ]) ],
         'pull_failed', 'warning', qr/reset by peer|Empty reply|[Cc]onnection/, $transient ],
     'pull-slow' => [ [ pull_fault(do => 'delay', ms => 2500, nth => 1) ] ],
     'get-403' => [ [ { on => 'get', do => 'status', code => 403, nth => 1 } ],
-        'subscription_not_readable', 'info', qr/HTTP 403/, qr/deadline of 10 s.*roles\/pubsub\.viewer/ ],
+        'subscription_not_readable', 'info', qr/HTTP 403/,
+        qr/deadline of 10 s.*roles\/pubsub\.viewer/ ],
     'get-500' => [ [ { on => 'get', do => 'status', code => 500, nth => [ 1, 2 ] } ],
         'subscription_failed', 'warning', qr/HTTP 500/, $transient ],
     'ack-500' => [ [ ack_fault(do => 'status', code => 500, nth => [ 1, 2 ]) ],
@@ -123,7 +126,8 @@ my $lost = start('portal', env => { PUBSUB_EMULATOR_HOST => '127.0.0.1:' . $list
 subtest 'a page in place of an answer' => sub {
     my $event = $lost->wait_event('pull_garbage');
     like("$event->{level}; $event->{err}; $event->{hint}",
-        qr/^error; byte 0 of \d+: .+; nothing of it is acknowledged; look for a proxy/, 'is no message');
+        qr/^error; byte 0 of \d+: .+; nothing of it is acknowledged; look for a proxy/,
+        'is no message');
     is($lost->stop, 0, 'stops with status 0');
 };
 
@@ -168,7 +172,8 @@ subtest 'nothing else happened' => sub {
     my $blamed = map { my $puller = $_; map { $puller->events($_) } qw(message_failed dead_letter) }
       values %puller;
     is($blamed, 0, 'no message is blamed');
-    is(Inbox::Ledger::summary($node), join(' ', (keys(%case) * $count) x 2, 0, 0), 'the ledger is exact');
+    is(Inbox::Ledger::summary($node), join(' ', (keys(%case) * $count) x 2, 0, 0),
+        'the ledger is exact');
     is_deeply([ Inbox::Puller->leaks(Inbox::Ledger::MEMO) ], [], 'no log shows a payload');
 };
 done_testing;

@@ -108,14 +108,15 @@ subtest 'lost in the middle' => sub {
     $one->{service}->publish("pay-$one->{kind}", payments("$one->{kind} b", 2000));
     wait_until('some to be applied', sub { $puller->verdicts('applied') > 220 });
     $one->{service}->stop;
-    wait_until('it to be missed', sub { grep { $_->{outcome} eq 'transient' } $puller->events('pull_failed') });
+    $puller->wait_event('pull_failed', sub { $_[0]{outcome} eq 'transient' });
     my $before = $puller->verdicts('applied');
     begin_again($one, 'b', 2000);
     wait_for_effects("$one->{kind} b", 2000);
     wait_until('all to be judged again',
         sub { $puller->verdicts('applied') + $puller->verdicts('duplicate') >= 2000 + $before });
     is($_->{puller}->stop, 0, "$_->{kind}: stops with status 0") foreach @all;
-    cmp_ok($puller->verdicts('duplicate'), '>=', $before - 20, 'what had been applied is a duplicate');
+    cmp_ok($puller->verdicts('duplicate'), '>=', $before - 20,
+        'what had been applied is a duplicate');
 };
 
 subtest 'silent in the middle' => sub {

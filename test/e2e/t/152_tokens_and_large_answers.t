@@ -103,7 +103,7 @@ subtest 'no token is needed while the database is away' => sub {
 subtest 'a token that is refused, a file without one' => sub {
     my $event = $refused->wait_event('subscription_failed');
     like("$event->{level} $event->{status} $event->{err}; $event->{hint}",
-        qr/^error 401 HTTP 401 UNAUTHENTICATED: .*; .*write a fresh one into the file of --token-file/,
+        qr/^error 401 HTTP 401 UNAUTHENTICATED: .*; .*a fresh one into the file of --token-file/,
         "a refused one is said: $event->{err}");
     $event = $forbidden->wait_event('subscription_failed');
     is($event->{status}, 401, 'so it is with --exit-on-permanent');
@@ -142,9 +142,10 @@ subtest 'an answer that is too large' => sub {
     my ($event) = $puller->events('pull_failed');
     ok($event, 'an answer was refused') or return;
     like("$event->{level} $event->{outcome} $event->{err}; $event->{hint}",
-        qr/^warning too_large the response is larger than --max-response; fewer messages.*--max-response/,
+        qr/^warning too_large the response is larger than --max-response; .*raise --max-response/,
         'and it is said');
 };
 
-is_deeply([ Inbox::Puller->leaks('secret-', Inbox::Ledger::MEMO) ], [], 'no log shows a token or a payload');
+is_deeply([ Inbox::Puller->leaks('secret-', Inbox::Ledger::MEMO) ], [],
+    'no log shows a token or a payload');
 done_testing;

@@ -19,7 +19,8 @@ my $service = Inbox::Service->start('own', '--lookup', $node->connstr('postgres'
 
 # Each: the rules, the least number of duplicates, how many pullers, fields of the subscription.
 my %case = (
-    'acks-answer-lost' => [ [ { on => 'ack', do => 'reset', when => 'after', nth => [ 1, 3 ] } ], 0 ],
+    'acks-answer-lost' =>
+      [ [ { on => 'ack', do => 'reset', when => 'after', nth => [ 1, 3 ] } ], 0 ],
     'acks-not-arrived' => [ [ { on => 'ack', do => 'reset', nth => [ 1, 3 ] } ], 0 ],
     'acks-ignored' => [ [ { on => 'ack', do => 'ignore', nth => [ 1, 2, 4 ] } ], 3 ],
     'ids-ignored' => [ [ { on => 'ack_id', do => 'ignore', every => 4, times => 30 } ], 30 ],
@@ -28,7 +29,8 @@ my %case = (
     'to-two-pullers' => [ [ { on => 'deliver', do => 'share', every => 2, times => 70 } ], 10, 2 ],
     'leases-end-at-once' => [ [ { on => 'deliver', do => 'expire', every => 5, times => 25 } ], 5 ],
     'all-leases-end' => [ [ { on => 'pull', do => 'expire', nth => [ 3, 6, 9 ] } ], 0 ],
-    'abandoned-pulls' => [ [ { on => 'pull', do => 'reset', when => 'after', nth => [ 1, 3, 4 ] } ], 0 ],
+    'abandoned-pulls' =>
+      [ [ { on => 'pull', do => 'reset', when => 'after', nth => [ 1, 3, 4 ] } ], 0 ],
     'half-answers' => [ [ { on => 'pull', do => 'half', nth => [ 2, 3 ] } ], 0 ],
     'out-of-order' => [ [ { on => 'pull', do => 'reorder', every => 1 } ], 0 ],
     'exactly-once' => [ [ { on => 'ack_id', do => 'fail', every => 7, times => 15,
@@ -44,7 +46,8 @@ foreach my $name (sort keys %case)
     $service->create_topic($name);
     $service->create_subscription($name, $name, %fields);
     $service->add_faults(map { { %$_, subscription => $name } } @$rules);
-    $service->publish($name, map { Inbox::Ledger::payment("$name $_", 1 + $_ % 50, 1) } 1 .. $count);
+    $service->publish($name,
+        map { Inbox::Ledger::payment("$name $_", 1 + $_ % 50, 1) } 1 .. $count);
     $puller{$name} = [ map { Inbox::Puller->start(service => $service, node => $node,
                 handler => 'apply_payment', subscription => $service->subscription($name))
       } 1 .. $pullers // 1 ];
@@ -62,13 +65,14 @@ foreach my $name (sort keys %case)
 {
     subtest $name => sub {
         my $duplicates = $case{$name}[1];
-        wait_until('all to be acknowledged', sub { $service->stats($name)->{unacked} == 0 }, 50, 0.2);
+        wait_until('all to be acknowledged',
+            sub { $service->stats($name)->{unacked} == 0 }, 50, 0.2);
         is(Inbox::Ledger::count($node, 'SELECT count(*), count(DISTINCT key) FROM effect '
                     . "WHERE key LIKE '$name %'"), "$count|$count", 'each payment is applied once');
         is($_->stop, 0, 'stops with status 0') foreach @{ $puller{$name} };
         is(verdicts($name, 'applied'), $count, 'each is said to be applied once');
         cmp_ok(verdicts($name, 'duplicate'), '>=', $duplicates, "$duplicates duplicates at least");
-        my @blamed = map { my $puller = $_; map { $puller->events($_) } qw(message_failed dead_letter) }
+        my @blamed = map { ($_->events('message_failed'), $_->events('dead_letter')) }
           @{ $puller{$name} };
         is(scalar @blamed, 0, 'no message is blamed');
     };
@@ -83,7 +87,8 @@ subtest 'refused acknowledgements' => sub {
     like("$line->{level} $line->{key} $line->{err}", qr/^info exactly-once \d+ .*duplicate/,
         'which is no cause for alarm');
     ($line) = $puller->events('ack_failed');
-    like("$line->{level} $line->{err}", qr/^warning HTTP 4\d\d/, 'the request is said to have failed');
+    like("$line->{level} $line->{err}", qr/^warning HTTP 4\d\d/,
+        'the request is said to have failed');
 };
 
 subtest 'nothing lost' => sub {
@@ -93,7 +98,8 @@ subtest 'nothing lost' => sub {
     my $lookup = $service->stats->{lookup}{primary};
     cmp_ok($lookup->{lookedUp}, '>=', $count * keys %case, 'every acknowledged key was looked up');
     is($lookup->{lost}, 0, 'and all of them were there');
-    is(Inbox::Ledger::summary($node), join(' ', ($count * keys %case) x 2, 0, 0), 'the ledger is exact');
+    is(Inbox::Ledger::summary($node), join(' ', ($count * keys %case) x 2, 0, 0),
+        'the ledger is exact');
     is_deeply([ Inbox::Puller->leaks(Inbox::Ledger::MEMO) ], [], 'no log shows a payload');
 };
 done_testing;

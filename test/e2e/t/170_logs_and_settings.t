@@ -11,6 +11,7 @@ use Inbox::Puller;
 use Inbox::Service;
 use Inbox::Wait;
 
+my $json = JSON::PP->new->utf8->allow_nonref;
 my $dir = tempdir(CLEANUP => 1);
 my $memo = Inbox::Ledger::MEMO;
 my $node = Inbox::Ledger->start('logs');
@@ -36,7 +37,7 @@ sub create
 {
     my ($name, @messages) = @_;
     $service->create_topic($name);
-    $service->create_subscription($name, $name, @messages > 1 ? (enableMessageOrdering => JSON::PP::true) : ());
+    $service->create_subscription($name, $name, enableMessageOrdering => JSON::PP::true);
     $service->publish($name, @messages);
     return $service->subscription($name);
 }
@@ -50,7 +51,7 @@ sub logfmt
     {
         return if exists $fields{$1};
         my ($name, $value) = ($1, $2);
-        $fields{$name} = $value =~ /^"/ ? JSON::PP->new->utf8->allow_nonref->decode($value) : $value;
+        $fields{$name} = $value =~ /^"/ ? $json->decode($value) : $value;
     }
     return $line eq '' ? \%fields : undef;
 }
@@ -74,26 +75,30 @@ foreach my $format (qw(logfmt json))
             log_level => 'info', subscription => $subscription);
         my @failed;
         wait_until('both failures to be logged', sub {
-            @failed = grep { ($_->{event} // '') =~ /^(message_failed|dead_letter)$/ } read_lines($puller, $format);
+            @failed = grep { ($_->{event} // '') =~ /^(message_failed|dead_letter)$/ }
+              read_lines($puller, $format);
             grep({ $_->{event} eq 'message_failed' } @failed) >= 2
               && grep({ $_->{event} eq 'dead_letter' } @failed);
         });
         is($puller->stop, 0, 'stops with status 0');
         my @lines = read_lines($puller, $format);
-        is_deeply([ map { $_->{line} } grep { exists $_->{line} } @lines ], [], 'every line can be read');
-        is_deeply([ grep { ($_->{event} // '') eq 'forged' } @lines ], [], 'no key forges an event');
+        is_deeply([ grep { exists $_->{line} } @lines ], [], 'every line can be read');
+        is_deeply([ grep { ($_->{event} // '') eq 'forged' } @lines ], [],
+            'no key forges an event');
         unlike($puller->slurp_log, qr/[\x00-\x09\x0b-\x1f\x7f]/, 'no control characters');
         foreach my $event (qw(message_failed dead_letter))
         {
             my ($line) = grep { $_->{event} eq $event } @failed;
             my @missing = grep { !defined $line->{$_} }
-              qw(ts level event source message_id publish_time delivery_attempt attempt err verdict reason);
+              qw(ts level event source message_id publish_time delivery_attempt attempt err verdict
+              reason);
             is_deeply(\@missing, [], "$event has the fields of a failure");
         }
         my ($line) = grep { $_->{event} eq 'message_failed' } @failed;
         is($line->{key}, $forged, 'the key can be read as it is');
         is("$line->{ordering_key} $line->{sqlstate}", 'order 1 23514', 'and the fields some have');
-        is(scalar(grep { $_->{event} eq 'stopped' && $_->{status} == 0 } @lines), 1, 'the end is logged');
+        is(scalar(grep { $_->{event} eq 'stopped' && $_->{status} == 0 } @lines), 1,
+            'the end is logged');
     };
 }
 
@@ -110,10 +115,13 @@ subtest 'settings' => sub {
     $puller->wait_event('message', sub { $_[0]{verdict} eq 'applied' });
     is($puller->stop, 0, 'stops with status 0');
     my ($started) = $puller->events('started');
-    is("$started->{workers} $started->{handler} $started->{source}", '1 apply_payment from the file',
+    is("$started->{workers} $started->{handler} $started->{source}",
+        '1 apply_payment from the file',
         'flags come before the environment, and that before the file');
-    is(Inbox::Ledger::count($node, "SELECT count(*) FROM inbox_source WHERE name = 'from the file'"), 1,
+    is(Inbox::Ledger::count($node,
+            "SELECT count(*) FROM inbox_source WHERE name = 'from the file'"), 1,
         'and they take effect');
 };
-is_deeply([ Inbox::Puller->leaks($memo, 'open-sesame') ], [], 'no log shows a payload or a password');
+is_deeply([ Inbox::Puller->leaks($memo, 'open-sesame') ], [],
+    'no log shows a payload or a password');
 done_testing;

@@ -91,8 +91,9 @@ sub hold
 {
     my ($node, $sql, $database) = @_;
     my $name = 'holder ' . ++$holders;
-    my $pid = Inbox::Service::spawn("$PostgreSQL::Test::Utils::log_path/holder.log", 'psql', '-XAtq',
-        '-v', 'ON_ERROR_STOP=1', '-d', $node->connstr($database // 'postgres') . " application_name='$name'",
+    my $log = "$PostgreSQL::Test::Utils::log_path/holder.log";
+    my $pid = Inbox::Service::spawn($log, 'psql', '-XAtq', '-v', 'ON_ERROR_STOP=1',
+        '-d', $node->connstr($database // 'postgres') . " application_name='$name'",
         '-c', "BEGIN; $sql; SELECT pg_sleep(600)");
     wait_for($node, "SELECT count(*) FROM pg_stat_activity WHERE application_name = '$name' "
           . "AND wait_event = 'PgSleep'", 1, 20);

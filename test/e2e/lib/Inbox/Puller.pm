@@ -20,7 +20,8 @@ my @logs;
 sub new_log
 {
     my $name = basename($0) =~ s/\.\w+$//r;
-    push @logs, sprintf('%s/%s_puller_%d.log', $PostgreSQL::Test::Utils::log_path, $name, @logs + 1);
+    push @logs,
+      sprintf('%s/%s_puller_%d.log', $PostgreSQL::Test::Utils::log_path, $name, @logs + 1);
     unlink $logs[-1];
     return $logs[-1];
 }
