@@ -103,8 +103,9 @@ pubsub-server: install-private
 	$(TAP) $(SUITE) pubsub-server $(MAKE) -s -C test/pubsub check
 conformance: pubsub
 	$(SUITE) conformance $(MAKE) -s -C test/pubsub conformance
-guards: install-private
-	$(SUITE) guards test/guards/run
+# GUARDS names some of them: all unless given.
+guards: install-private pubsub
+	$(SUITE) guards test/guards/run $(GUARDS)
 .PHONY: sanitize style tidy
 sanitize:
 	$(SUITE) sanitize $(MAKE) -s -C puller check SAN=address,undefined

@@ -27,14 +27,30 @@ leave_to(struct worker *worker, struct message *message, int64_t pause_ms)
 	lease_return(&worker->puller->lease, message, pause_ms);
 }
 
+static bool
+is_copy(const struct message *other, const struct message *message)
+{
+	return message->key != NULL && other->key != NULL && strcmp(other->key, message->key) == 0;
+}
+
+static bool
+is_follower(const struct message *other, const struct message *message)
+{
+#ifndef INBOX_WITHOUT_ORDER
+	return message->lane != NULL && other->lane == message->lane &&
+		   other->sequence > message->sequence;
+#else
+	(void) other;
+	(void) message;
+	return false;
+#endif
+}
+
 /* Copies of its key would be judged before it, and followers of its ordering key overtake it. */
 static bool
 must_wait_for(const struct message *other, const struct message *message)
 {
-	bool copy = message->key != NULL && other->key != NULL && strcmp(other->key, message->key) == 0;
-
-	return copy || (message->lane != NULL && other->lane == message->lane &&
-					other->sequence > message->sequence);
+	return is_copy(other, message) || is_follower(other, message);
 }
 
 /* What was running in this batch and what waits for any connection share the message's pause. */
@@ -49,6 +65,14 @@ settle_followers(struct worker *worker, const struct message *message, int64_t p
 
 	for (size_t i = 0; i < count; i++)
 	{
+#ifdef INBOX_WITHOUT_SHARED_FATE
+		if (rest[i] != message && is_copy(rest[i], message))
+		{
+			batch_remove(worker->batch, rest[i]);
+			settle_acknowledge(worker, rest[i]);
+			continue;
+		}
+#endif
 		if (rest[i] != message && must_wait_for(rest[i], message))
 		{
 			leave_to(worker, rest[i], pause_ms);

@@ -10,7 +10,11 @@ static const struct
 	const char *prefix;
 	enum sqlstate_class class;
 } rules[] = {
+#ifndef INBOX_WITHOUT_BLAME
 	{"40P01", SQLSTATE_CONTENTION}, /* deadlock_detected */
+#else
+	{"40P01", SQLSTATE_MESSAGE},
+#endif
 	{"55P03", SQLSTATE_CONTENTION}, /* lock_not_available */
 	{"57014", SQLSTATE_TIMEOUT},	/* query_canceled: statement_timeout */
 	{"57P0", SQLSTATE_TRANSIENT},	/* shutdowns, and idle timeouts */
@@ -22,7 +26,9 @@ static const struct
 	{"40", SQLSTATE_TRANSIENT},		/* serialization failures */
 	{"53", SQLSTATE_TRANSIENT},		/* disk full, out of memory, too many connections */
 	{"58", SQLSTATE_TRANSIENT},		/* I/O errors */
-	{"XX", SQLSTATE_INTERNAL},		{"42", SQLSTATE_DEPLOYMENT}, {"3F", SQLSTATE_DEPLOYMENT},
+	{"XX", SQLSTATE_INTERNAL},		/* internal errors */
+	{"42", SQLSTATE_DEPLOYMENT},	/* missing or forbidden objects */
+	{"3F", SQLSTATE_DEPLOYMENT},	/* a schema is missing */
 	{"IX003", SQLSTATE_DEPLOYMENT}, /* not usable as a handler any more */
 };
 

@@ -159,7 +159,9 @@ transaction_notice(struct db *db, const PGresult *notice)
 	 * "canceling wait for synchronous replication" is a warning beside a successful COMMIT: the
 	 * standby may not have it, so nothing of it may be acknowledged.
 	 */
+#ifndef INBOX_WITHOUT_COMMIT_WARNING
 	db->commit_warned |= db->state == DB_BUSY;
+#endif
 	log_event(LOG_WARNING, "db_warning", "worker", LOG_INT, (int64_t) db->number, "sqlstate",
 			  LOG_TEXT, PQresultErrorField(notice, PG_DIAG_SQLSTATE), "err", LOG_TEXT, message,
 			  NULL);
@@ -267,6 +269,17 @@ describe_error(const struct db *db, struct db_answer *answer)
 	answer->deferred = db->error_step > STEP_STATEMENT;
 }
 
+/* COMMIT of a failed transaction succeeds: only its tag tells that it was a ROLLBACK. */
+static bool
+is_committed(const struct db *db)
+{
+#ifndef INBOX_WITHOUT_COMMIT_TAG
+	return db->commit_answered && db->error == NULL && db->rows != NULL;
+#else
+	return (db->commit_answered || db->rolled_back) && db->rows != NULL;
+#endif
+}
+
 static enum db_outcome
 judge(const struct db *db)
 {
@@ -277,7 +290,7 @@ judge(const struct db *db)
 	{
 		return DB_UNKNOWN;
 	}
-	if (db->commit_answered && db->error == NULL && db->rows != NULL)
+	if (is_committed(db))
 	{
 		return DB_COMMITTED;
 	}
