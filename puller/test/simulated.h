@@ -104,7 +104,6 @@ static struct call calls[CALLS_MAX];
 static size_t call_count;
 static struct puller pullers[PULLERS_MAX];
 static struct loaded configs[PULLERS_MAX];
-static int puller_count;
 static uint64_t sent; /* requests and transactions so far */
 
 /* When a new request is to be answered; the simulation's own. */
@@ -194,8 +193,10 @@ free_call(struct call *call)
 	free(call->ids);
 }
 
+/* Takes the failures over: a JSON object of reasons by ack id, or NULL. */
 static inline void
-answer_call(struct call *call, enum pubsub_outcome outcome, const char *body)
+answer_call(struct call *call, enum pubsub_outcome outcome, const char *body,
+			struct json_object *failures)
 {
 	struct pubsub_answer answer = {.outcome = outcome,
 								   .status = outcome == PUBSUB_OK ? 200 : 503,
@@ -203,9 +204,11 @@ answer_call(struct call *call, enum pubsub_outcome outcome, const char *body)
 								   .body = body,
 								   .size = strlen(body),
 								   .sent_ms = call->sent_ms,
-								   .first_byte_ms = world_ms};
+								   .first_byte_ms = world_ms,
+								   .failures = failures};
 
 	call->callback(call->context, &answer);
+	json_object_put(failures);
 	free_call(call);
 }
 
@@ -342,36 +345,43 @@ set_double(PGresult *rows, int row, int column, double value)
 /* ---- pullers -------------------------------------------------------------------------------- */
 
 static inline void
-start_puller(const char *workers, const char *batch_size)
+start_puller(int place, const char *workers, const char *batch_size)
 {
-	struct loaded *loaded = &configs[puller_count];
+	struct loaded *loaded = &configs[place];
 
 	LOAD_GOOD(loaded, "--workers", workers, "--batch-size", batch_size);
 	assert_string_equal(loaded->err, "");
-	puller_init(&pullers[puller_count++], &loaded->config);
+	puller_init(&pullers[place], &loaded->config);
 }
 
 static inline void
-end_pullers(void)
+drop_calls(const struct puller *puller)
 {
-	while (call_count > 0)
+	for (size_t i = call_count; i-- > 0;)
 	{
-		struct call call = take_call(0);
-
-		free(call.context);
-		free_call(&call);
-	}
-	while (puller_count > 0)
-	{
-		struct puller *puller = &pullers[--puller_count];
-
-		for (int i = 0; i < puller->workers; i++)
+		if (calls[i].puller == puller)
 		{
-			puller->worker[i].db.facts = (struct db_facts){0};
+			struct call call = take_call(i);
+
+			free(call.context);
+			free_call(&call);
 		}
-		puller_free(puller);
-		unload(&configs[puller_count]);
 	}
+}
+
+/* At whatever it is. */
+static inline void
+end_puller(int place)
+{
+	struct puller *puller = &pullers[place];
+
+	drop_calls(puller);
+	for (int i = 0; i < puller->workers; i++)
+	{
+		puller->worker[i].db.facts = (struct db_facts){0};
+	}
+	puller_free(puller);
+	unload(&configs[place]);
 }
 
 /*

@@ -9,7 +9,13 @@
 #include "simulated_service.h"
 
 static int64_t worker_due[PULLERS_MAX][WORKERS_MAX];
+/* As --halt-after. A source where nothing can be applied any more is resumed by a person. */
+#define HALT_AFTER 7
+#define PERSON_MS 600000
+
 static int64_t database_away; /* until then */
+static int64_t applied_ms;	  /* the last time */
+static int64_t halted_ms;	  /* since then; 0: not */
 static int slow;			  /* percent of the transactions */
 
 static int64_t *
@@ -30,6 +36,7 @@ transaction_begins(struct worker *worker)
 	*due_of(worker) = world_ms + 1 + chance(happens(slow) ? 20000 : 300);
 }
 
+/* Copies of a key are one message. */
 static int
 index_of(const struct message *message)
 {
@@ -65,20 +72,22 @@ apply(int index)
 {
 	for (int i = 0; i < index; i++)
 	{
-		if (items[index].ordering_key != 0 && items[i].ordering_key == items[index].ordering_key)
+		if (ordered && items[index].ordering_key != 0 &&
+			items[i].ordering_key == items[index].ordering_key)
 		{
 			assert_true(items[i].claimed);
 		}
 	}
 	items[index].claimed = true;
 	items[index].attempts = 0;
+	applied_ms = world_ms;
 }
 
 static bool
 fails(const struct item *item)
 {
 	return item->kind == KIND_POISON || item->kind == KIND_DEFERRED ||
-		   (item->kind == KIND_FLAKY && item->attempts < 2);
+		   (item->kind == KIND_FLAKY && item->tries < 2);
 }
 
 /* The first message whose handler fails, from 1; 0 for none. */
@@ -134,6 +143,28 @@ process(struct message *const *messages, size_t count)
 	return rows;
 }
 
+/* So many messages failed and none was applied between. */
+static bool
+is_halted(const struct item *item)
+{
+	int others = 0;
+
+	for (int i = 0; i < item_count; i++)
+	{
+		others += items[i].failed_ms > applied_ms && &items[i] != item;
+	}
+	if (others + 1 < HALT_AFTER)
+	{
+		return false;
+	}
+	halted_ms = halted_ms > applied_ms ? halted_ms : world_ms;
+	if (world_ms >= halted_ms + PERSON_MS)
+	{
+		applied_ms = world_ms;
+	}
+	return true;
+}
+
 static PGresult *
 record_failure(const struct message *message)
 {
@@ -141,8 +172,13 @@ record_failure(const struct message *message)
 	PGresult *rows = new_rows(3);
 	const char *verdict = "duplicate";
 
-	if (!item->claimed)
+	if (!item->claimed && is_halted(item))
 	{
+		verdict = "halted";
+	}
+	else if (!item->claimed)
+	{
+		item->failed_ms = world_ms;
 		item->dead = ++item->attempts >= 5 && item->kind >= KIND_POISON;
 		item->claimed = item->dead;
 		verdict = item->dead ? "dead" : "retrying";
@@ -200,8 +236,10 @@ answer_run(struct worker *worker)
 	}
 	else if (failing > 0)
 	{
-		bool named = items[index_of(messages[failing - 1])].kind != KIND_DEFERRED;
+		struct item *item = &items[index_of(messages[failing - 1])];
+		bool named = item->kind != KIND_DEFERRED;
 
+		item->tries++;
 		refuse(worker, named ? "P0001" : "23503", named ? failing : 0);
 	}
 	else
@@ -228,7 +266,30 @@ answer_worker(struct worker *worker)
 	}
 }
 
-/* One that is due, or an idle connection that is lost. */
+/* Nobody will hear how it ended. */
+static void
+abandon(struct worker *worker)
+{
+	struct message **messages;
+	size_t count;
+
+	if (worker->db.state != DB_BUSY || happens(50))
+	{
+		return;
+	}
+	if (worker->work == WORK_FAIL)
+	{
+		PQclear(record_failure(worker->failed));
+		return;
+	}
+	count = batch_run(worker->batch, &messages);
+	if (!kills(messages, count) && find_failing(messages, count) == 0)
+	{
+		PQclear(process(messages, count));
+	}
+}
+
+/* The first that is due. */
 static bool
 answer_workers(void)
 {

@@ -25,6 +25,7 @@ enum kind
 struct item
 {
 	int ordering_key; /* 0: none */
+	int key;		  /* the first message that has it */
 	enum kind kind;
 	/* the service */
 	enum
@@ -38,13 +39,18 @@ struct item
 	/* the database */
 	bool claimed;
 	bool dead;
+	int tries; /* that failed */
 	int attempts; /* 0: no row of a failure */
+	int64_t failed_ms;
 };
 
 static struct item items[ITEMS_MAX];
 static int item_count;
+static int puller_count;
 static int64_t deadline_s;
 static int keys;			 /* ordering keys in use */
+static bool exactly_once;	 /* stale ack ids are refused, one by one */
+static bool ordered;		 /* a subscription without order delivers the keys all the same */
 static int faults;			 /* percent of what is possible */
 static int64_t service_away; /* until then */
 
@@ -59,7 +65,7 @@ static void
 return_item(int index)
 {
 	items[index].state = WAITING;
-	for (int i = index + 1; items[index].ordering_key != 0 && i < item_count; i++)
+	for (int i = index + 1; ordered && items[index].ordering_key != 0 && i < item_count; i++)
 	{
 		if (items[i].ordering_key == items[index].ordering_key)
 		{
@@ -85,7 +91,7 @@ static bool
 may_deliver(int index, const bool *out)
 {
 	return items[index].state == WAITING &&
-		   (items[index].ordering_key == 0 || !out[items[index].ordering_key]);
+		   (!ordered || items[index].ordering_key == 0 || !out[items[index].ordering_key]);
 }
 
 static int
@@ -119,7 +125,8 @@ deliver(char *body, size_t room, int most)
 		at += (size_t) snprintf(body + at, room - at,
 								"%s{\"ackId\":\"%d.%d\",\"message\":{\"messageId\":\"m%d\","
 								"\"data\":\"YQ==\",\"attributes\":{\"idempotency_key\":\"%d\"}%s}}",
-								delivered++ > 0 ? "," : "", i, item->delivery, i, i, ordering);
+								delivered++ > 0 ? "," : "", i, item->delivery, i, item->key,
+								ordering);
 	}
 	snprintf(body + at, room - at, "]}");
 	return delivered;
@@ -148,16 +155,44 @@ find_item(const char *ack_id)
 	return items[index].delivery == delivery && items[index].state == LEASED ? &items[index] : NULL;
 }
 
+static bool
+is_early(const struct item *item)
+{
+	for (const struct item *before = items; before < item; before++)
+	{
+		if (item->ordering_key != 0 && before->ordering_key == item->ordering_key &&
+			before->state != ACKED)
+		{
+			return true;
+		}
+	}
+	return false;
+}
+
 static void
-acknowledge(const struct call *call)
+note_failed(struct json_object *failures, const char *ack_id, const char *reason)
+{
+	json_object_object_add(failures, ack_id, json_object_new_string(reason));
+}
+
+static void
+acknowledge(const struct call *call, struct json_object *failures)
 {
 	for (size_t i = 0; i < call->count; i++)
 	{
 		struct item *item = find_item(call->ids[i]);
 
 		/* The promise: acknowledged is only what has ended. */
-		assert_true(items[atoi(call->ids[i])].claimed);
-		if (item != NULL)
+		assert_true(items[items[atoi(call->ids[i])].key].claimed);
+		if (item == NULL)
+		{
+			note_failed(failures, call->ids[i], "PERMANENT_FAILURE_INVALID_ACK_ID");
+		}
+		else if (exactly_once && ordered && is_early(item))
+		{
+			note_failed(failures, call->ids[i], "TRANSIENT_FAILURE_UNORDERED_ACK_ID");
+		}
+		else
 		{
 			item->state = ACKED;
 		}
@@ -165,17 +200,21 @@ acknowledge(const struct call *call)
 }
 
 static void
-modify(const struct call *call)
+modify(const struct call *call, struct json_object *failures)
 {
 	for (size_t i = 0; i < call->count; i++)
 	{
 		struct item *item = find_item(call->ids[i]);
 
-		if (item != NULL && call->number == 0)
+		if (item == NULL)
+		{
+			note_failed(failures, call->ids[i], "PERMANENT_FAILURE_INVALID_ACK_ID");
+		}
+		else if (call->number == 0)
 		{
 			return_item((int) (item - items));
 		}
-		else if (item != NULL)
+		else
 		{
 			item->lease_end = world_ms + call->number * 1000;
 		}
@@ -200,10 +239,23 @@ answer_pull(struct call *call)
 	deliver(body, sizeof(body), call->number);
 	if (faulty(10))
 	{
-		answer_call(call, PUBSUB_TRANSIENT, "");
+		answer_call(call, PUBSUB_TRANSIENT, "", NULL);
 		return;
 	}
-	answer_call(call, PUBSUB_OK, body);
+	answer_call(call, PUBSUB_OK, body, NULL);
+}
+
+static void
+execute(const struct call *call, struct json_object *failures)
+{
+	if (call->kind == CALL_ACK)
+	{
+		acknowledge(call, failures);
+	}
+	else if (call->kind == CALL_MODACK)
+	{
+		modify(call, failures);
+	}
 }
 
 /* Executed or not, its answer may be lost. */
@@ -212,21 +264,28 @@ answer_request(struct call *call)
 {
 	bool away = world_ms < service_away;
 	bool lost = away || faulty(30);
+	struct json_object *failures = json_object_new_object();
 
 	if (!away && (!lost || happens(50)))
 	{
-		if (call->kind == CALL_ACK)
-		{
-			acknowledge(call);
-		}
-		else if (call->kind == CALL_MODACK)
-		{
-			modify(call);
-		}
+		execute(call, failures);
 	}
-	answer_call(call, lost ? (!away && happens(20) ? PUBSUB_INVALID : PUBSUB_TRANSIENT) : PUBSUB_OK,
-				call->kind == CALL_GET ? (deadline_s == 10 ? "{}" : "{\"ackDeadlineSeconds\":30}")
-									   : "{}");
+	if (lost)
+	{
+		answer_call(call, !away && happens(20) ? PUBSUB_INVALID : PUBSUB_TRANSIENT, "", NULL);
+	}
+	else if (exactly_once && json_object_object_length(failures) > 0)
+	{
+		answer_call(call, PUBSUB_INVALID, "", json_object_get(failures));
+	}
+	else
+	{
+		answer_call(call, PUBSUB_OK,
+					call->kind == CALL_GET && deadline_s == 30 ? "{\"ackDeadlineSeconds\":30}"
+															   : "{}",
+					NULL);
+	}
+	json_object_put(failures);
 }
 
 /* A pull is held as long as there is nothing, up to 90 s. */

@@ -9,6 +9,7 @@
 /* Far more than everything takes. */
 #define END_MS INT64_C(6 * 3600 * 1000)
 
+/* Only messages without an ordering key are copied. */
 static void
 publish(void)
 {
@@ -17,8 +18,17 @@ publish(void)
 	item_count = 1 + chance(ITEMS_MAX);
 	for (int i = 0; i < item_count; i++)
 	{
-		items[i] = (struct item){.ordering_key = chance(keys + 1),
-								 .kind = happens(12) ? kinds[chance(4)] : KIND_GOOD};
+		int other = chance(i + 1);
+
+		items[i] = (struct item){.ordering_key = chance(keys + 1), .key = i};
+		if (items[i].ordering_key == 0 && items[other].ordering_key == 0 && happens(10))
+		{
+			items[i].key = items[other].key;
+		}
+		if (happens(12))
+		{
+			items[i].kind = kinds[chance(4)];
+		}
 	}
 }
 
@@ -105,6 +115,56 @@ begin_outage(void)
 	}
 }
 
+static void step(void);
+
+static void
+start(int place)
+{
+	static const char *const sizes[] = {"1", "2", "4", "8", "200"};
+	static const char *const workers[] = {"1", "2", "4"};
+
+	start_puller(place, workers[chance(3)], sizes[chance(5)]);
+}
+
+/* What it has sent may arrive or not, and another one starts. */
+static void
+kill_and_start(int place)
+{
+	for (int i = 0; i < pullers[place].workers; i++)
+	{
+		abandon(&pullers[place].worker[i]);
+	}
+	for (size_t i = 0; i < call_count; i++)
+	{
+		struct json_object *failures = json_object_new_object();
+
+		if (calls[i].puller == &pullers[place] && world_ms >= service_away && happens(50))
+		{
+			execute(&calls[i], failures);
+		}
+		json_object_put(failures);
+	}
+	end_puller(place);
+	start(place);
+}
+
+/* SIGTERM ends a puller within its grace, at whatever it is; the others go on. */
+static void
+stop(int place)
+{
+	int64_t end = world_ms + 26000;
+
+	stop_begin(&pullers[place]);
+	while (!pullers[place].done)
+	{
+		assert_true(world_ms <= end);
+		step();
+		world_ms = next_event();
+	}
+	assert_int_equal(pullers[place].exit_status, 0);
+	kill_and_start(place);
+}
+
 static void
 step(void)
 {
@@ -124,51 +184,52 @@ step(void)
 }
 
 static void
-stop_all(void)
+begin_world(uint64_t seed)
 {
+	chance_state = seed;
+	srandom((unsigned) seed); /* of pauses */
+	world_ms = 1000;
+	keys = 1 + chance(KEYS);
+	slow = chance(60);
+	faults = chance(101);
+	exactly_once = happens(50);
+	ordered = happens(75);
+	service_away = 0;
+	database_away = 0;
+	applied_ms = 0;
+	halted_ms = 0;
+	deadline_s = happens(50) ? 10 : 30;
+	publish();
+	puller_count = 1 + chance(PULLERS_MAX);
 	for (int i = 0; i < puller_count; i++)
 	{
-		stop_begin(&pullers[i]);
-		for (int64_t end = world_ms + 26000; !pullers[i].done; world_ms = next_event())
-		{
-			assert_true(world_ms <= end);
-			step();
-		}
-		assert_int_equal(pullers[i].exit_status, 0);
+		start(i);
 	}
 }
 
 static void
 run(uint64_t seed)
 {
-	static const char *const sizes[] = {"1", "2", "4", "8", "200"};
-	static const char *const workers[] = {"1", "2", "4"};
-
-	chance_state = seed;
-	world_ms = 1000;
-	keys = 1 + chance(KEYS);
-	slow = chance(60);
-	faults = chance(101);
-	service_away = 0;
-	database_away = 0;
-	deadline_s = happens(50) ? 10 : 30;
-	publish();
-	for (int i = 1 + chance(PULLERS_MAX); i > 0; i--)
-	{
-		start_puller(workers[chance(3)], sizes[chance(5)]);
-	}
+	begin_world(seed);
 	while (!all_ended())
 	{
 		assert_true(world_ms < END_MS);
 		step();
 		world_ms = next_event();
+		if (faulty(3))
+		{
+			happens(50) ? stop(chance(puller_count)) : kill_and_start(chance(puller_count));
+		}
 	}
 	for (int i = 0; i < item_count; i++)
 	{
-		assert_int_equal(items[i].dead, items[i].kind >= KIND_POISON);
+		assert_int_equal(items[i].dead, items[i].key == i && items[i].kind >= KIND_POISON);
 	}
-	stop_all();
-	end_pullers();
+	while (puller_count > 0)
+	{
+		stop(puller_count - 1);
+		end_puller(--puller_count);
+	}
 }
 
 static uint64_t

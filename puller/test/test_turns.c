@@ -60,7 +60,7 @@ pull_brings(const char *names, const char *ordering_key)
 		name += length;
 	}
 	snprintf(body + at, sizeof(body) - at, "]}");
-	answer_call(&call, PUBSUB_OK, body);
+	answer_call(&call, PUBSUB_OK, body, NULL);
 }
 
 /* The ids on a list, as "a1 b1". */
@@ -109,7 +109,7 @@ begin(const char *workers)
 
 	world_ms = 1000;
 	load_clean_environment();
-	start_puller(workers, "1");
+	start_puller(0, workers, "1");
 	turn(puller);
 	for (int i = 0; i < puller->workers; i++)
 	{
@@ -117,7 +117,7 @@ begin(const char *workers)
 		turn(puller);
 	}
 	call = take_kind(CALL_GET);
-	answer_call(&call, PUBSUB_OK, "{\"ackDeadlineSeconds\":60}");
+	answer_call(&call, PUBSUB_OK, "{\"ackDeadlineSeconds\":60}", NULL);
 	turn(puller);
 	return puller;
 }
@@ -135,7 +135,7 @@ static int
 tear_down(void **state)
 {
 	(void) state;
-	end_pullers();
+	end_puller(0);
 	return 0;
 }
 
@@ -211,25 +211,21 @@ what_is_behind_one_that_waits_waits_too(void **state)
 static void
 lose_lease(struct puller *puller, const char *message_id)
 {
+	struct json_object *failures = json_object_new_object();
 	struct call call;
-	struct pubsub_answer answer = {.outcome = PUBSUB_INVALID, .error = "expired"};
 
 	world_ms += 21000; /* a third of the deadline and more */
 	turn(puller);
 	call = take_kind(CALL_MODACK);
-	answer.failures = json_object_new_object();
 	for (size_t i = 0; i < call.count; i++)
 	{
 		if (strncmp(call.ids[i], message_id, strlen(message_id)) == 0)
 		{
-			json_object_object_add(answer.failures, call.ids[i],
+			json_object_object_add(failures, call.ids[i],
 								   json_object_new_string("PERMANENT_FAILURE_INVALID_ACK_ID"));
 		}
 	}
-	answer.sent_ms = call.sent_ms;
-	call.callback(call.context, &answer);
-	json_object_put(answer.failures);
-	free_call(&call);
+	answer_call(&call, PUBSUB_INVALID, "", failures);
 }
 
 /* "a" is lost; what comes again comes in order, and must not be put where "b" was before "a". */
