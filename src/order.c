@@ -63,7 +63,10 @@ set_values(Datum *values, const inbox_source *source, const inbox_claims *claims
 	return n;
 }
 
-/* What comes before a message in its own call does not hold it up: it is applied first, or none. */
+/*
+ * What comes before a message in its own call does not hold it up: it is applied first, or none.
+ * Unless it is only a copy of what is dead.
+ */
 static void
 hold_back(const inbox_claims *claims, inbox_message **ordered, HeapTuple row, TupleDesc desc)
 {
@@ -72,7 +75,7 @@ hold_back(const inbox_claims *claims, inbox_message **ordered, HeapTuple row, Tu
 	const text *holder = DatumGetTextPP(SPI_getbinval(row, desc, 2, &isnull));
 	const inbox_message *first = inbox_claims_first(claims, holder);
 
-	if (first != NULL && first->ordinal < ordered[n - 1]->ordinal)
+	if (first != NULL && first->verdict == INBOX_NEW && first->ordinal < ordered[n - 1]->ordinal)
 		return;
 	if (DatumGetBool(SPI_getbinval(row, desc, 3, &isnull)))
 		ordered[n - 1]->verdict = INBOX_LATER;

@@ -43,7 +43,7 @@ SELECT * FROM batch('d:2=x');
 SELECT inbox_configure('s', order_policy => 'park');
 SELECT fail('e:1=bad');
 SELECT * FROM batch('e:2=x', 'f:2=x', 'e:3=bad', 'e:0=x', ':6=x');
-SELECT * FROM batch('e:2=x', 'e:4=x', 'e:4=x');
+SELECT * FROM batch('e:1=bad', 'e:2=x', 'e:4=x', 'e:4=x');
 SELECT key, status, reason, ordering_key, convert_from(payload, 'UTF8') AS payload, sqlstate FROM inbox_failure
 WHERE ordering_key = 'e' ORDER BY id;
 SELECT id AS e1 FROM inbox_failure WHERE key = 'e:1' \gset
