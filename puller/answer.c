@@ -96,8 +96,6 @@ static void
 blame(struct worker *worker, struct message *message, const struct db_answer *answer)
 {
 	worker->failed = message;
-	/* The connection lived on: it was not this message. */
-	message->suspect = false;
 	failure_of_answer(&worker->failure, answer);
 }
 
@@ -182,6 +180,18 @@ run_alone(struct worker *worker, const struct db_answer *answer)
 	}
 }
 
+/* The connection lived on: it was not this message. */
+static void
+acquit(struct worker *worker)
+{
+	struct message **messages;
+
+	if (batch_run(worker->batch, &messages) == 1)
+	{
+		messages[0]->suspect = false;
+	}
+}
+
 static void
 run_failed(struct worker *worker, const struct db_answer *answer)
 {
@@ -190,6 +200,7 @@ run_failed(struct worker *worker, const struct db_answer *answer)
 		pause_for(worker, answer);
 		return;
 	}
+	acquit(worker);
 	switch (sqlstate_classify(answer->sqlstate))
 	{
 		case SQLSTATE_TRANSIENT:
