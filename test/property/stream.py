@@ -13,9 +13,11 @@ import random
 POISON = ['22012', '22P02', '23505', '23514', 'P0001', '0A000', '2F003', '42883', '3F000', 'ZZ001',
           'division', 'cast', 'no table', 'no function', 'no schema', 'commit',
           'unbalanced', 'at commit']
+# Of these, what fails when its transaction ends.
+DEFERRED = ['unbalanced', 'at commit']
 # Nobody's fault however often it happens.
 TRANSIENT = ['40P01', '55P03', '40001', '53200', '58030', '25006', '08006', '57P03']
-# Over at the second attempt; counts as one.
+# Over after some attempts that count, fewer than make it dead.
 PASSING = ['22012', 'P0001', '57014', 'XX000', '42P01', 'unbalanced', 'at commit']
 
 KILLS = ['puller', 'backend', 'sessions', 'server']
@@ -38,9 +40,11 @@ class Intent:
     def is_poison(self):
         return self.trouble is not None and self.times is None
 
-    def payload(self):
+    def payload(self, corrected=False):
         fields = {'intent': self.number, 'from': self.accounts[0], 'to': self.accounts[1],
                   'amount': self.amount}
+        if corrected:
+            return json.dumps(fields)
         if self.trouble is not None:
             fields['trouble'] = self.trouble
         if self.times is not None:
@@ -64,6 +68,7 @@ class Stream:
         # Counted in messages acknowledged by then.
         self.kills = sorted(draw.sample(range(20, 400), draw.choice([1, 1, 2]))) if self.kill else []
         self.max_attempts = draw.choice([1, 1, 2, 3])
+        self.policy = draw.choice(['continue', 'continue', 'park'])
         self.pullers = draw.choice([1, 1, 2, 3])
         self.workers = draw.choice([1, 1, 2, 4])
         self.batch_size = draw.choice([1, 7, 50, 200, 200])
@@ -104,13 +109,20 @@ class Stream:
         if intent.key is None:
             return
         if draw.random() < rate:
-            intent.trouble = draw.choice(POISON)
+            intent.trouble = draw.choice(self.possible(POISON, intent))
         elif draw.random() < rate:
             intent.trouble = draw.choice(TRANSIENT)
             intent.times = draw.choice([1, 1, 2])
         elif draw.random() < rate and self.max_attempts > 1:
-            intent.trouble = draw.choice(PASSING)
-            intent.times = 1
+            intent.trouble = draw.choice(self.possible(PASSING, intent))
+            # In a batch the first is no attempt yet: it is only how the batch is cut.
+            intent.times = draw.choice([1, 2, 2]) if self.max_attempts > 2 else 1
+
+    def possible(self, troubles, intent):
+        """What is released together with others must fail when it runs, to be told from them."""
+        if self.policy == 'park' and intent.lane is not None:
+            return [one for one in troubles if one not in DEFERRED]
+        return troubles
 
     def repeat(self, draw, intent):
         """Published again, at once or later: a producer that got no answer."""
@@ -143,6 +155,6 @@ class Stream:
                  ('passing troubles', sum(one.times is not None for one in set(self.messages))),
                  ('without key', sum(one.key is None for one in self.messages))]
         text = ', '.join('%d %s' % (count, name) for name, count in kinds)
-        return '%s, attempts %d, pullers %d of %d, batches of %d%s' % (
-            text, self.max_attempts, self.pullers, self.workers, self.batch_size,
+        return '%s, %s, attempts %d, pullers %d of %d, batches of %d%s' % (
+            text, self.policy, self.max_attempts, self.pullers, self.workers, self.batch_size,
             ', kills: %s' % self.kill if self.kill else '')
