@@ -196,7 +196,7 @@ put_value(struct line *line, const struct log_field *field)
 		return log_format == LOG_LOGFMT && is_bare(field->text) ? put_text(line, field->text)
 																: put_quoted(line, field->text);
 	}
-	if (field->kind == LOG_INT)
+	if (field->kind == LOG_INT || field->kind == LOG_COUNT)
 	{
 		snprintf(number, sizeof(number), "%" PRId64, field->number);
 	}
@@ -225,7 +225,8 @@ put_field(struct line *line, const struct log_field *field)
 {
 	size_t start = line->size;
 
-	if (field->kind == LOG_TEXT && field->text == NULL)
+	if ((field->kind == LOG_TEXT && field->text == NULL) ||
+		(field->kind == LOG_COUNT && field->number == 0))
 	{
 		return;
 	}

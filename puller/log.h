@@ -39,6 +39,7 @@ enum log_kind
 {
 	LOG_TEXT = 1, /* const char * */
 	LOG_INT,	  /* int64_t */
+	LOG_COUNT,	  /* int64_t; 0 leaves its field out */
 	LOG_SECONDS	  /* int64_t of milliseconds, written as seconds with three decimals */
 };
 

@@ -47,7 +47,7 @@ struct failure
 	char *detail;
 	char *hint;
 	char *context;
-	const char *reason; /* 'handler', or the name of a defect */
+	const char *reason; /* 'handler', or the name of a defect or of a verdict */
 };
 
 /* One connection and what it is at. */

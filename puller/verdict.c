@@ -30,34 +30,51 @@ read_double(const PGresult *rows, int row, int column)
 	return value;
 }
 
-static void
-log_verdict(const struct puller *puller, enum log_level level, const char *verdict,
-			const struct message *message)
-{
-	if (!log_wants(level))
-	{
-		return;
-	}
-	log_event(level, "message", "verdict", LOG_TEXT, verdict, "source", LOG_TEXT,
-			  puller->config->source, "key", LOG_TEXT, message->key, "message_id", LOG_TEXT,
-			  message->message_id, "ordering_key", LOG_TEXT, message->ordering_key, NULL);
-}
-
 /* The verdicts of inbox_process_batch, what becomes of the message, and where it is counted. */
 static const struct known_verdict
 {
 	const char *name;
 	enum verdict verdict;
-	enum log_level level;
 	size_t counter;
+	const char *error; /* NULL: nothing is wrong with it */
+	const char *sqlstate;
+	const char *hint;
 } verdicts[] = {
-	{"applied", VERDICT_DURABLE, LOG_DEBUG, offsetof(struct counters, applied)},
-	{"duplicate", VERDICT_DURABLE, LOG_DEBUG, offsetof(struct counters, duplicate)},
-	{"conflict", VERDICT_DURABLE, LOG_WARNING, offsetof(struct counters, conflict)},
-	{"parked", VERDICT_DURABLE, LOG_WARNING, offsetof(struct counters, parked)},
-	{"expired", VERDICT_DURABLE, LOG_WARNING, offsetof(struct counters, expired)},
-	{"later", VERDICT_LATER, LOG_DEBUG, offsetof(struct counters, later)},
+	{"applied", VERDICT_DURABLE, offsetof(struct counters, applied), NULL, NULL, NULL},
+	{"duplicate", VERDICT_DURABLE, offsetof(struct counters, duplicate), NULL, NULL, NULL},
+	{"later", VERDICT_LATER, offsetof(struct counters, later), NULL, NULL, NULL},
+	{"conflict", VERDICT_DURABLE, offsetof(struct counters, conflict),
+	 "the key was claimed with another payload", "IX001",
+	 "it is a row of inbox_failure: apply it with inbox_retry() and another key, or end it with "
+	 "inbox_discard()"},
+	{"parked", VERDICT_DURABLE, offsetof(struct counters, parked),
+	 "it waits for an earlier message of its ordering key", "IX004",
+	 "it is a row of inbox_failure, and follows when the dead one there is retried or discarded"},
+	{"expired", VERDICT_DURABLE, offsetof(struct counters, expired),
+	 "it was published before the time from which keys are kept", NULL,
+	 "it is a row of inbox_failure: find out whether it was applied, and end it with "
+	 "inbox_discard()"},
 };
+
+static void
+log_verdict(const struct puller *puller, const struct known_verdict *known,
+			const struct message *message)
+{
+	struct failure failure = {.error = (char *) known->error,
+							  .sqlstate = (char *) known->sqlstate,
+							  .reason = known->name};
+
+	if (known->error != NULL)
+	{
+		failure_log(
+			puller, message, &failure, LOG_WARNING, "message",
+			&(struct failure_outcome){.verdict = known->name, .pause_ms = -1, .hint = known->hint});
+		return;
+	}
+	log_event(LOG_DEBUG, "message", "verdict", LOG_TEXT, known->name, "source", LOG_TEXT,
+			  puller->config->source, "key", LOG_TEXT, message->key, "message_id", LOG_TEXT,
+			  message->message_id, "ordering_key", LOG_TEXT, message->ordering_key, NULL);
+}
 
 /* Rows come in order, one a message; anything else is a verdict for nobody. */
 static const char *
@@ -91,7 +108,7 @@ count_verdict(struct puller *puller, const struct known_verdict *known,
 			  const struct message *message)
 {
 	++*(uint64_t *) ((char *) &puller->counters + known->counter);
-	log_verdict(puller, known->level, known->name, message);
+	log_verdict(puller, known, message);
 }
 
 enum verdict

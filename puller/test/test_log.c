@@ -146,13 +146,14 @@ test_head_and_numbers(void **state)
 	log_configure(LOG_LOGFMT, LOG_DEBUG);
 	log_event(LOG_WARNING, "pull_failed", "status", LOG_INT, (int64_t) -503, "after", LOG_SECONDS,
 			  (int64_t) 61005, "skew", LOG_SECONDS, (int64_t) -1500, "min", LOG_INT, INT64_MIN,
-			  "least", LOG_SECONDS, INT64_MIN, NULL);
+			  "least", LOG_SECONDS, INT64_MIN, "none", LOG_COUNT, INT64_C(0), "some", LOG_COUNT,
+			  INT64_C(2), NULL);
 	text = capture_end(&capture);
 	assert_int_equal(
 		regcomp(&pattern,
 				"^ts=20[0-9]{2}-[01][0-9]-[0-3][0-9]T[0-2][0-9]:[0-5][0-9]:[0-6][0-9]\\.[0-9]{3}Z "
 				"level=warning event=pull_failed status=-503 after=61\\.005 skew=-1\\.500 "
-				"min=-9223372036854775808 least=-9223372036854775\\.808\n$",
+				"min=-9223372036854775808 least=-9223372036854775\\.808 some=2\n$",
 				REG_EXTENDED | REG_NOSUB),
 		0);
 	assert_int_equal(regexec(&pattern, text, 0, NULL, 0), 0);

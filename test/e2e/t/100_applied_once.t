@@ -136,8 +136,10 @@ sub check_keys
             "SELECT key, status, reason, sqlstate FROM inbox_failure WHERE message_id = '$ids[2]'"),
         'pointer|conflict|conflict|IX001', 'which is kept');
     my ($line) = grep { $_->{verdict} eq 'conflict' } $puller->events('message');
-    is("$line->{level} $line->{key} $line->{message_id}", "warning pointer $ids[2]",
+    is("$line->{level} $line->{key} $line->{message_id} $line->{sqlstate} $line->{err}",
+        "warning pointer $ids[2] IX001 the key was claimed with another payload",
         'and said in the log');
+    like($line->{hint}, qr/inbox_retry\(\) and another key/, 'with what to do');
     $node->safe_psql('postgres', 'TRUNCATE seen');
 }
 

@@ -37,7 +37,11 @@ sub create
 {
     my ($name, @messages) = @_;
     $service->create_topic($name);
-    $service->create_subscription($name, $name, enableMessageOrdering => JSON::PP::true);
+    # With a dead-letter policy the service counts deliveries.
+    $service->create_topic("$name-dead");
+    $service->create_subscription($name, $name, enableMessageOrdering => JSON::PP::true,
+        deadLetterPolicy =>
+          { deadLetterTopic => $service->topic("$name-dead"), maxDeliveryAttempts => 100 });
     $service->publish($name, @messages);
     return $service->subscription($name);
 }
