@@ -60,7 +60,7 @@ EXTRA_SUITES =
 TEST_SUITES = $(CHECK_SUITES) tap-ext pubsub-server conformance e2e property $(EXTRA_SUITES)
 E2E_TESTS = test/e2e/t
 
-.PHONY: unit regress isolation regress-managed tap-ext e2e property guards
+.PHONY: unit regress isolation regress-managed isolation-managed tap-ext e2e property guards
 unit:
 	$(SUITE) unit $(MAKE) -s -C puller check
 regress: install-private
@@ -80,6 +80,13 @@ regress-managed: server managed
 		--launcher=$(CURDIR)/test/managed/psql --create-role=inbox_installer \
 		--temp-instance=$(OUT)/regress-managed/instance --outputdir=$(OUT)/regress-managed \
 		$(filter-out %-c,$(REGRESS_TESTS))
+isolation-managed: server managed
+	mkdir -p $(OUT)/isolation-managed
+	PATH=$(PG_TEST)/isolation:$$PATH \
+	$(SUITE) isolation-managed $(PG_TEST)/isolation/pg_isolation_regress $(REGRESS_OPTIONS) \
+		--launcher=$(CURDIR)/test/managed/isolation --create-role=inbox_installer \
+		--temp-instance=$(OUT)/isolation-managed/instance --outputdir=$(OUT)/isolation-managed \
+		$(filter-out %-c,$(ISOLATION_TESTS))
 tap-ext: install-private
 	rm -rf $(OUT)/tap-ext && mkdir -p $(OUT)/tap-ext
 	$(TAP) TESTDIR=$(OUT)/tap-ext $(SUITE) tap-ext prove -v test/tap-ext

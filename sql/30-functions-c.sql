@@ -8,75 +8,53 @@ CREATE FUNCTION @extschema@.inbox_process(key text, payload jsonb, handler regpr
 	source text DEFAULT 'default') RETURNS boolean
 	AS 'MODULE_PATHNAME', 'inbox_process_jsonb'
 	LANGUAGE C VOLATILE PARALLEL UNSAFE;
-COMMENT ON FUNCTION @extschema@.inbox_process(text, jsonb, regproc, text) IS
-	'true: the handler ran in this transaction; false: a duplicate, nothing ran';
 
 CREATE FUNCTION @extschema@.inbox_process(key text, payload json, handler regproc,
 	source text DEFAULT 'default') RETURNS boolean
 	AS 'MODULE_PATHNAME', 'inbox_process_json'
 	LANGUAGE C VOLATILE PARALLEL UNSAFE;
-COMMENT ON FUNCTION @extschema@.inbox_process(text, json, regproc, text) IS
-	'true: the handler ran in this transaction; false: a duplicate, nothing ran';
 
 CREATE FUNCTION @extschema@.inbox_process(key text, payload text, handler regproc,
 	source text DEFAULT 'default') RETURNS boolean
 	AS 'MODULE_PATHNAME', 'inbox_process_text'
 	LANGUAGE C VOLATILE PARALLEL UNSAFE;
-COMMENT ON FUNCTION @extschema@.inbox_process(text, text, regproc, text) IS
-	'true: the handler ran in this transaction; false: a duplicate, nothing ran';
 
 CREATE FUNCTION @extschema@.inbox_process(key text, payload bytea, handler regproc,
 	source text DEFAULT 'default') RETURNS boolean
 	AS 'MODULE_PATHNAME', 'inbox_process_bytea'
 	LANGUAGE C VOLATILE PARALLEL UNSAFE;
-COMMENT ON FUNCTION @extschema@.inbox_process(text, bytea, regproc, text) IS
-	'true: the handler ran in this transaction; false: a duplicate, nothing ran';
 
 CREATE FUNCTION @extschema@.inbox_accept(key text, payload bytea DEFAULT NULL,
 	source text DEFAULT 'default') RETURNS boolean
 	AS 'MODULE_PATHNAME', 'inbox_accept'
 	LANGUAGE C VOLATILE PARALLEL UNSAFE;
-COMMENT ON FUNCTION @extschema@.inbox_accept(text, bytea, text) IS
-	'claims the key: true: the caller does the work in this transaction; false: a duplicate';
 
 CREATE FUNCTION @extschema@.inbox_process_batch(messages @extschema@.inbox_message[],
 	handler regproc, source text DEFAULT 'default')
 	RETURNS TABLE (ordinal integer, key text, verdict text)
 	AS 'MODULE_PATHNAME', 'inbox_process_batch'
 	LANGUAGE C VOLATILE PARALLEL UNSAFE ROWS 200;
-COMMENT ON FUNCTION @extschema@.inbox_process_batch(@extschema@.inbox_message[], regproc, text) IS
-	'runs the handler for each message whose key is new, all or none; a verdict for each message';
 
 CREATE FUNCTION @extschema@.inbox_handler(handler text) RETURNS text
 	AS 'MODULE_PATHNAME', 'inbox_handler_signature'
 	LANGUAGE C STABLE PARALLEL UNSAFE;
-COMMENT ON FUNCTION @extschema@.inbox_handler(text) IS
-	'the full signature of a handler that the caller may use; an error if there is none';
 
 CREATE FUNCTION @extschema@.inbox_source_ensure(source text) RETURNS integer
 	AS 'MODULE_PATHNAME', 'inbox_source_ensure'
 	LANGUAGE C VOLATILE PARALLEL UNSAFE;
-COMMENT ON FUNCTION @extschema@.inbox_source_ensure(text) IS
-	'the id of a source, which is created at its first use';
 
 CREATE FUNCTION @extschema@.inbox_claim_key(source text, key text, payload bytea,
 	publish_time timestamptz) RETURNS text
 	AS 'MODULE_PATHNAME', 'inbox_claim_key'
 	LANGUAGE C VOLATILE PARALLEL UNSAFE;
-COMMENT ON FUNCTION @extschema@.inbox_claim_key(text, text, bytea, timestamptz) IS
-	'claims a key: new, duplicate or conflict';
 
 CREATE FUNCTION @extschema@.inbox_durable(proof boolean) RETURNS void
 	AS 'MODULE_PATHNAME', 'inbox_durable'
 	LANGUAGE C VOLATILE STRICT PARALLEL UNSAFE;
-COMMENT ON FUNCTION @extschema@.inbox_durable(boolean) IS
-	'this transaction''s COMMIT is to be durable; with proof: also what it has read';
 
 CREATE FUNCTION @extschema@.inbox_retry_one(id bigint, payload bytea, key text) RETURNS boolean
 	AS 'MODULE_PATHNAME', 'inbox_retry_one'
 	LANGUAGE C VOLATILE PARALLEL UNSAFE;
-COMMENT ON FUNCTION @extschema@.inbox_retry_one(bigint, bytea, text) IS
-	'inbox_retry without the messages that wait for this one';
 
 CREATE FUNCTION @extschema@.inbox_check_variant()
 	RETURNS TABLE (name text, ok boolean, detail text)

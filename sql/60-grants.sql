@@ -1,5 +1,5 @@
 CREATE FUNCTION @extschema@.inbox_rights(what text) RETURNS SETOF text
-	LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE
+	LANGUAGE plpgsql STABLE PARALLEL SAFE
 	SET search_path = pg_catalog, pg_temp
 AS $$
 BEGIN
@@ -15,15 +15,20 @@ BEGIN
 			('{monitor,operator}', 'SELECT ON @extschema@.inbox_source'),
 			('{operator}', 'SELECT ON @extschema@.inbox_claim'),
 			('{operator}', 'SELECT ON @extschema@.inbox_claim_result'),
-			('{operator}', 'SELECT ON @extschema@.inbox_failure')
+			('{operator}', 'SELECT ON @extschema@.inbox_failure'),
+			('{puller,operator,monitor}', 'SELECT ON ' || to_regclass('@extschema@.inbox_managed'))
 		) AS r(who, object)
-		WHERE what = ANY (r.who)
+		WHERE what = ANY (r.who) AND object IS NOT NULL
 		UNION ALL
 		SELECT format('EXECUTE ON FUNCTION %s', f.oid::regprocedure)
 		FROM (VALUES
 			('{puller}'::text[], '{inbox_process,inbox_accept,inbox_process_batch,inbox_handler,
 				inbox_serve,inbox_source_serve,inbox_lock,inbox_fail}'::text[]),
-			('{puller,operator}', '{inbox_result}'),
+			('{puller,operator}', '{inbox_result,inbox_managed_writable,inbox_managed_floor,
+				inbox_managed_mark,inbox_managed_open,inbox_managed_results,inbox_managed_name,
+				inbox_managed_refuse_handler,inbox_managed_handler,inbox_managed_handler_oid,
+				inbox_managed_run,inbox_managed_process,inbox_payload_hash}'),
+			('{operator}', '{inbox_managed_retry}'),
 			('{puller,operator,monitor}', '{inbox_check,inbox_check_server,inbox_check_tables,
 				inbox_check_key,inbox_check_variant}'),
 			('{operator}', '{inbox_import,inbox_process,inbox_lock,inbox_retry,inbox_retry_one,

@@ -4,7 +4,7 @@
 CREATE EXTENSION inbox;
 -- pg_regress itself switches fsync off.
 CREATE VIEW trouble AS SELECT name, detail FROM inbox_check() WHERE NOT ok AND name <> 'fsync';
-SELECT name FROM inbox_check() ORDER BY name COLLATE "C";
+SELECT name FROM inbox_check() WHERE name !~ '^managed' ORDER BY name COLLATE "C";
 SELECT * FROM trouble;
 
 BEGIN;
@@ -67,20 +67,16 @@ SELECT inbox_accept('k2', 'same');
 ROLLBACK;
 
 BEGIN;
-CREATE ROLE inbox_other;
+CREATE ROLE inbox_other ROLE CURRENT_USER;
+GRANT CREATE ON SCHEMA public TO inbox_other;
 ALTER TABLE inbox_failure OWNER TO inbox_other;
 SELECT * FROM trouble;
 ROLLBACK;
 
 BEGIN;
-CREATE ROLE inbox_other;
+CREATE ROLE inbox_other ROLE CURRENT_USER;
 GRANT DELETE ON inbox_claim TO inbox_other;
 GRANT EXECUTE ON FUNCTION inbox_accept TO PUBLIC;
-SELECT * FROM trouble;
-ROLLBACK;
-
-BEGIN;
-UPDATE pg_extension SET extversion = '0.0.9' WHERE extname = 'inbox';
 SELECT * FROM trouble;
 ROLLBACK;
 

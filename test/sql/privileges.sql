@@ -10,10 +10,10 @@ CREATE FUNCTION books.post(k text, p text) RETURNS void LANGUAGE sql SECURITY DE
 	$$ INSERT INTO ledger VALUES (k, current_user = session_user) $$;
 CREATE FUNCTION books.hidden(k text, p text) RETURNS void LANGUAGE sql SECURITY DEFINER AS $$ $$;
 REVOKE ALL ON FUNCTION books.post, books.hidden FROM PUBLIC;
-CREATE ROLE inbox_nobody;
-CREATE ROLE inbox_puller;
-CREATE ROLE inbox_operator;
-CREATE ROLE inbox_monitor;
+CREATE ROLE inbox_nobody ROLE CURRENT_USER;
+CREATE ROLE inbox_puller ROLE CURRENT_USER;
+CREATE ROLE inbox_operator ROLE CURRENT_USER;
+CREATE ROLE inbox_monitor ROLE CURRENT_USER;
 GRANT USAGE ON SCHEMA books TO inbox_puller;
 GRANT EXECUTE ON FUNCTION books.post TO inbox_puller;
 SELECT box.inbox_grant('inbox_puller', 'puller'), box.inbox_grant('inbox_operator', 'operator'),
@@ -92,8 +92,8 @@ RESET ROLE;
 RESET search_path;
 
 -- Row security on our tables does not stop us, and we act as whoever owns them now.
-CREATE ROLE inbox_owner;
-GRANT USAGE ON SCHEMA box TO inbox_owner;
+CREATE ROLE inbox_owner ROLE CURRENT_USER;
+GRANT USAGE, CREATE ON SCHEMA box TO inbox_owner;
 ALTER TABLE box.inbox_claim OWNER TO inbox_owner;
 ALTER TABLE box.inbox_claim_result OWNER TO inbox_owner;
 ALTER TABLE box.inbox_source OWNER TO inbox_owner;

@@ -124,7 +124,7 @@ SELECT * FROM history('a3', 't');
 SELECT * FROM history('never seen');
 
 -- An operator runs the handler with his own rights.
-CREATE ROLE inbox_operator;
+CREATE ROLE inbox_operator ROLE CURRENT_USER;
 SELECT inbox_grant('inbox_operator', 'operator');
 SET ROLE inbox_operator;
 SELECT max(id) AS a3 FROM inbox_failure WHERE key = 'a3' \gset

@@ -59,6 +59,7 @@ SELECT * FROM held ORDER BY name;
 COMMIT;
 SELECT * FROM held;
 
+DROP VIEW held;
 DROP EXTENSION inbox CASCADE;
 SET client_min_messages = warning;
 DROP SCHEMA other CASCADE;

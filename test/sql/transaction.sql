@@ -3,20 +3,6 @@
 CREATE EXTENSION inbox;
 CREATE FUNCTION noop(p text) RETURNS void LANGUAGE sql AS $$ $$;
 
--- PREPARE would hold the key for everyone until somebody ends the transaction.
-BEGIN;
-SELECT inbox_accept('p1');
-PREPARE TRANSACTION 'inbox test';
-\echo :SQLSTATE
-SELECT inbox_accept('p1');
-BEGIN;
-SELECT inbox_accept('p1');
-PREPARE TRANSACTION 'inbox test';
-BEGIN;
-SELECT 1 AS "of no concern to us";
-PREPARE TRANSACTION 'inbox test';
-ROLLBACK PREPARED 'inbox test';
-
 -- A lower synchronous_commit is raised at COMMIT, for that transaction only. That it is raised is
 -- for the crash tests to show; here, that nothing of it stays.
 SET synchronous_commit = off;
@@ -28,16 +14,6 @@ SELECT inbox_accept('s1');
 COMMIT;
 SHOW synchronous_commit;
 RESET synchronous_commit;
-SHOW inbox.min_synchronous_commit;
-SET inbox.min_synchronous_commit = off;
-SET inbox.min_synchronous_commit = remote_apply;
-RESET inbox.min_synchronous_commit;
-CREATE ROLE inbox_user;
-SET ROLE inbox_user;
-SET inbox.min_synchronous_commit = local;
-RESET ROLE;
-DROP ROLE inbox_user;
-SET inbox.unknown = 1;
 
 -- A transaction that only found a duplicate writes WAL nevertheless, or its COMMIT would not wait.
 CREATE TABLE insert_lsn (lsn pg_lsn);
