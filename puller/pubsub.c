@@ -13,6 +13,8 @@
 #define CALL_TIMEOUT_MS 10000
 #define ANSWER_LIMIT ((size_t) 1024 * 1024)
 #define ERROR_SIZE 512
+/* However long the service or a proxy wants to be left alone, it is looked at again after this. */
+#define RETRY_AFTER_MAX_MS INT64_C(600000)
 
 struct call
 {
@@ -108,8 +110,21 @@ merge_failures(struct pubsub_answer *answer, struct json_object *detail)
 		{
 			answer->failures = json_object_new_object();
 		}
-		json_object_object_add(answer->failures, ack_id, json_object_get(failure));
+		/* Whatever is not a text is no reason either, and the id has failed. */
+		json_object_object_add(answer->failures, ack_id,
+							   json_object_is_type(failure, json_type_string)
+								   ? json_object_get(failure)
+								   : json_object_new_string(""));
 	}
+}
+
+static void
+set_retry_after(struct pubsub_answer *answer, double seconds)
+{
+	/* Not a number is not within any limits. */
+	answer->retry_after_ms = seconds >= 0 && seconds * 1000 < (double) RETRY_AFTER_MAX_MS
+								 ? (int64_t) (seconds * 1000)
+								 : RETRY_AFTER_MAX_MS;
 }
 
 static void
@@ -119,7 +134,7 @@ read_retry_delay(struct pubsub_answer *answer, struct json_object *detail)
 
 	if (delay != NULL)
 	{
-		answer->retry_after_ms = (int64_t) (strtod(delay, NULL) * 1000);
+		set_retry_after(answer, strtod(delay, NULL));
 	}
 }
 
@@ -195,7 +210,7 @@ judge(struct pubsub_answer *answer, const struct http_response *response, char *
 	answer->status = response->status;
 	answer->sent_ms = response->sent_ms;
 	answer->first_byte_ms = response->first_byte_ms;
-	answer->retry_after_ms = response->retry_after_ms;
+	set_retry_after(answer, (double) response->retry_after_ms / 1000);
 	answer->error = text;
 	if (response->too_large)
 	{
