@@ -84,13 +84,13 @@ failure_log(const struct puller *puller, const struct message *message,
 {
 	char publish_time[TIMESTAMP_SIZE];
 
-	log_event(level, event, "source", LOG_TEXT, puller->config->source, "key", LOG_TEXT,
-			  message->key, "message_id", LOG_TEXT, message->message_id, "publish_time", LOG_TEXT,
+	log_event(level, event, "verdict", LOG_TEXT, outcome->verdict, "source", LOG_TEXT,
+			  puller->config->source, "key", LOG_TEXT, message->key, "message_id", LOG_TEXT,
+			  message->message_id, "publish_time", LOG_TEXT,
 			  timestamp_format(message->publish_time, publish_time), "delivery_attempt", LOG_COUNT,
 			  (int64_t) message->delivery_attempt, "ordering_key", LOG_TEXT, message->ordering_key,
-			  "verdict", LOG_TEXT, outcome->verdict, "reason", LOG_TEXT, failure->reason, "attempt",
-			  LOG_INT, outcome->attempt, "sqlstate", LOG_TEXT, failure->sqlstate, "err", LOG_TEXT,
-			  failure->error, "hint", LOG_TEXT,
+			  "reason", LOG_TEXT, failure->reason, "attempt", LOG_INT, outcome->attempt, "sqlstate",
+			  LOG_TEXT, failure->sqlstate, "err", LOG_TEXT, failure->error, "hint", LOG_TEXT,
 			  outcome->hint != NULL ? outcome->hint : failure->hint,
 			  outcome->pause_ms >= 0 ? "retry_in" : NULL, LOG_SECONDS, outcome->pause_ms, NULL);
 }
