@@ -6,6 +6,8 @@ CREATE TABLE @extschema@.inbox_source (
 	subscription text,
 	created_at timestamptz NOT NULL DEFAULT pg_catalog.now(),
 	served_at timestamptz,
+	configured_at timestamptz,
+	configured_by text,
 	applied_at timestamptz NOT NULL DEFAULT '-infinity',
 	halted_since timestamptz,
 	purged_before timestamptz,
@@ -25,6 +27,8 @@ COMMENT ON COLUMN @extschema@.inbox_source.handler IS
 	'the signature of the handler last served: text, because no OID survives a dump';
 COMMENT ON COLUMN @extschema@.inbox_source.subscription IS 'the subscription last served';
 COMMENT ON COLUMN @extschema@.inbox_source.served_at IS 'when a puller last started to serve it';
+COMMENT ON COLUMN @extschema@.inbox_source.configured_at IS 'when its settings were last changed';
+COMMENT ON COLUMN @extschema@.inbox_source.configured_by IS 'who did that';
 COMMENT ON COLUMN @extschema@.inbox_source.applied_at IS
 	'the last success noted; only written while there are newer failures';
 COMMENT ON COLUMN @extschema@.inbox_source.halted_since IS

@@ -30,7 +30,8 @@ BEGIN
 		max_attempts = coalesce(inbox_configure.max_attempts, s.max_attempts),
 		conflict_check = coalesce(inbox_configure.conflict_check, s.conflict_check),
 		order_policy = coalesce(inbox_configure.order_policy, s.order_policy),
-		lock_group = nullif(coalesce(inbox_configure.lock_group, s.lock_group), '')
+		lock_group = nullif(coalesce(inbox_configure.lock_group, s.lock_group), ''),
+		configured_at = clock_timestamp(), configured_by = session_user
 		WHERE s.id = this_id
 		RETURNING format('dedup_window %s, max_attempts %s, conflict_check %s, order_policy %s, '
 			'lock_group %s', coalesce(s.dedup_window::text, 'for ever'), s.max_attempts,
