@@ -205,8 +205,9 @@ step_greeting(struct db *db)
 			db->state = DB_IDLE;
 			backoff_reset(&db->backoff);
 			log_event(LOG_INFO, "db_connected", "worker", LOG_INT, (int64_t) db->number, "handler",
-					  LOG_TEXT, db->facts.handler, "extension", LOG_TEXT, db->facts.version,
-					  "server", LOG_INT, (int64_t) db->facts.server_version, NULL);
+					  LOG_TEXT, db->facts.handler, db->facts.managed ? "managed" : "extension",
+					  LOG_TEXT, db->facts.version, "server", LOG_INT,
+					  (int64_t) db->facts.server_version, NULL);
 			db->events->ready(db->context, db);
 			break;
 		case GREETING_FAILED:

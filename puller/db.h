@@ -37,9 +37,10 @@ enum db_state
 /* What was learnt about the server; strings belong to the connection. */
 struct db_facts
 {
-	char *schema;	 /* of the extension, quoted */
-	char *version;	 /* of the extension's objects */
-	char *library;	 /* of the extension's library */
+	char *schema;	 /* of inbox, quoted */
+	bool managed;	 /* not an extension, but SQL from inbox-managed.sql */
+	char *version;	 /* of the extension's objects, or of the managed tables */
+	char *library;	 /* of the extension's library, or of the managed functions */
 	char *handler;	 /* the handler's signature, schema-qualified */
 	char *system_id; /* of the cluster */
 	char *timeline;
@@ -130,9 +131,9 @@ struct db
 	bool flush;			  /* libpq has bytes to send */
 	/* the running greeting or transaction */
 	int step;
-	bool greeted; /* the step of the greeting has its answer, */
+	bool greeted;			 /* the step of the greeting has its answer, */
 	enum db_refusal refusal; /* or else this one */
-	int error_step; /* the step the first error came from */
+	int error_step;			 /* the step the first error came from */
 	enum db_lock lock;
 	int syncs;
 	PGresult *rows;

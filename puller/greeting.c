@@ -11,15 +11,19 @@
  * The timeline comes from the name of the WAL file being written: the control file keeps the old
  * one for a while after a promotion.
  */
-static const char find_extension[] =
-	"SELECT pg_catalog.quote_ident(n.nspname), e.extversion, t.oid, t.typarray,"
-	" pg_catalog.pg_is_in_recovery(), pg_catalog.current_database(),"
+static const char find_inbox[] =
+	"SELECT pg_catalog.quote_ident(n.nspname), e.extversion, e.oid IS NULL, m.count, t.oid,"
+	" t.typarray, pg_catalog.pg_is_in_recovery(), pg_catalog.current_database(),"
 	" (SELECT system_identifier FROM pg_catalog.pg_control_system()),"
 	" CASE WHEN NOT pg_catalog.pg_is_in_recovery() THEN pg_catalog.substr("
 	"  pg_catalog.pg_walfile_name(pg_catalog.pg_current_wal_lsn()), 1, 8) END"
 	" FROM (SELECT) AS one"
 	" LEFT JOIN pg_catalog.pg_extension e ON e.extname OPERATOR(pg_catalog.=) 'inbox'"
-	" LEFT JOIN pg_catalog.pg_namespace n ON n.oid OPERATOR(pg_catalog.=) e.extnamespace"
+	" LEFT JOIN (SELECT pg_catalog.min(c.relnamespace) AS namespace, pg_catalog.count(*)"
+	"  FROM pg_catalog.pg_class c WHERE c.relname OPERATOR(pg_catalog.=) 'inbox_managed'"
+	"  AND c.relkind OPERATOR(pg_catalog.=) 'r') m ON true"
+	" LEFT JOIN pg_catalog.pg_namespace n ON n.oid OPERATOR(pg_catalog.=)"
+	"  coalesce(e.extnamespace, CASE WHEN m.count OPERATOR(pg_catalog.=) 1 THEN m.namespace END)"
 	" LEFT JOIN pg_catalog.pg_type t ON t.typnamespace OPERATOR(pg_catalog.=) n.oid"
 	"  AND t.typname OPERATOR(pg_catalog.=) 'inbox_message'";
 
@@ -27,6 +31,8 @@ enum
 {
 	FACT_SCHEMA,
 	FACT_VERSION,
+	FACT_MANAGED,
+	FACT_MANAGED_COUNT,
 	FACT_TYPE,
 	FACT_ARRAY_TYPE,
 	FACT_IN_RECOVERY,
@@ -54,16 +60,33 @@ greeting_start(struct db *db)
 	db->step = 0;
 	db->greeted = false;
 	db->refusal = DB_REFUSED_FOR_NOW;
-	return PQsendQueryParams(db->connection, find_extension, 0, NULL, NULL, NULL, NULL, 0) == 1;
+	return PQsendQueryParams(db->connection, find_inbox, 0, NULL, NULL, NULL, NULL, 0) == 1;
+}
+
+/* The versions of the code and of the tables, the latter for what is not an extension. */
+static char *
+find_version(const struct db *db)
+{
+	const char *schema = db->facts.schema;
+
+	if (!db->facts.managed)
+	{
+		return memory_format("%s.inbox_version(), NULL", schema);
+	}
+	return memory_format("%s.inbox_version(), (SELECT m.version FROM %s.inbox_managed m"
+						 " ORDER BY m.installed_at DESC LIMIT 1)",
+						 schema, schema);
 }
 
 /* A consumer of dead letters runs no handler, so it does not serve the source. */
 static bool
 ask_version(struct db *db)
 {
-	char *sql = memory_format("SELECT %s.inbox_version(), NULL, NULL", db->facts.schema);
+	char *version = find_version(db);
+	char *sql = memory_format("SELECT %s, NULL, NULL", version);
 	bool sent = PQsendQueryParams(db->connection, sql, 0, NULL, NULL, NULL, NULL, 0) == 1;
 
+	free(version);
 	free(sql);
 	return sent;
 }
@@ -75,11 +98,13 @@ ask_to_serve(struct db *db)
 	const char *values[] = {config->source, config->handler, config->subscription,
 							config->take_over ? "true" : "false", config->lock_group};
 	static const Oid types[] = {25, 25, 25, 16, 25};
-	char *sql = memory_format("SELECT %s.inbox_version(), handler_signature, lock_key"
+	char *version = find_version(db);
+	char *sql = memory_format("SELECT %s, handler_signature, lock_key"
 							  " FROM %s.inbox_serve($1, $2, $3, $4, $5)",
-							  db->facts.schema, db->facts.schema);
+							  version, db->facts.schema);
 	bool sent = PQsendQueryParams(db->connection, sql, 5, types, values, NULL, NULL, 0) == 1;
 
+	free(version);
 	free(sql);
 	return sent;
 }
@@ -101,13 +126,18 @@ copy_field(const PGresult *result, int field)
 }
 
 static enum db_refusal
-refuse_missing_extension(const struct db *db, const PGresult *result)
+refuse_missing_inbox(const struct db *db, const PGresult *result)
 {
-	char *error = memory_format("the extension inbox is not installed in database \"%s\"",
+	bool several = strtol(PQgetvalue(result, 0, FACT_MANAGED_COUNT), NULL, 10) > 1;
+	char *error = memory_format(several ? "inbox is installed more than once in database \"%s\""
+										: "the extension inbox is not installed in database \"%s\"",
 								PQgetvalue(result, 0, FACT_DATABASE));
 
 	log_refused(db, NULL, error, NULL,
-				"connect to it as its owner and run: CREATE EXTENSION inbox");
+				several ? "each would know half of the keys: keep one schema with a table "
+						  "inbox_managed"
+						: "connect to it as its owner and run: CREATE EXTENSION inbox; where the "
+						  "server loads no library: psql -f inbox-managed.sql");
 	free(error);
 	return DB_REFUSED_MISSING;
 }
@@ -120,7 +150,7 @@ read_facts(struct db *db, const PGresult *result, enum db_refusal *refusal)
 
 	if (PQgetisnull(result, 0, FACT_SCHEMA))
 	{
-		*refusal = refuse_missing_extension(db, result);
+		*refusal = refuse_missing_inbox(db, result);
 		return false;
 	}
 	if (PQgetvalue(result, 0, FACT_IN_RECOVERY)[0] == 't')
@@ -132,6 +162,7 @@ read_facts(struct db *db, const PGresult *result, enum db_refusal *refusal)
 	}
 	facts->schema = copy_field(result, FACT_SCHEMA);
 	facts->version = copy_field(result, FACT_VERSION);
+	facts->managed = PQgetvalue(result, 0, FACT_MANAGED)[0] == 't';
 	facts->system_id = copy_field(result, FACT_SYSTEM_ID);
 	facts->timeline = copy_field(result, FACT_TIMELINE);
 	facts->message_type = (Oid) strtoul(PQgetvalue(result, 0, FACT_TYPE), NULL, 10);
@@ -150,22 +181,37 @@ versions_fit(const char *one, const char *other)
 	return strncmp(one, other, size) == 0;
 }
 
+static const char *
+find_remedy(const struct db_facts *facts)
+{
+	if (facts->managed)
+	{
+		return "run inbox-managed.sql of the version of inbox-puller";
+	}
+	return strcmp(facts->version, facts->library) != 0
+			   ? "run: ALTER EXTENSION inbox UPDATE"
+			   : "install the same version of inbox-puller and of the extension";
+}
+
 static bool
 check_versions(struct db *db, enum db_refusal *refusal)
 {
 	const struct db_facts *facts = &db->facts;
 	char *detail;
 
-	if (versions_fit(facts->version, INBOX_VERSION) && versions_fit(facts->library, INBOX_VERSION))
+	if (facts->version != NULL && versions_fit(facts->version, INBOX_VERSION) &&
+		versions_fit(facts->library, INBOX_VERSION))
 	{
 		return true;
 	}
-	detail = memory_format("inbox-puller is %s, the extension's objects are %s, its library is %s",
-						   INBOX_VERSION, facts->version, facts->library);
-	log_refused(db, NULL, "the versions of inbox-puller and of the extension do not fit", detail,
-				strcmp(facts->version, facts->library) != 0
-					? "run: ALTER EXTENSION inbox UPDATE"
-					: "install the same version of inbox-puller and of the extension");
+	detail = memory_format(
+		facts->managed ? "inbox-puller is %s, the managed tables are %s, the functions are %s"
+					   : "inbox-puller is %s, the extension's objects are %s, its library is %s",
+		INBOX_VERSION, facts->version != NULL ? facts->version : "unknown", facts->library);
+	log_refused(db, NULL,
+				facts->managed ? "the versions of inbox-puller and of the managed inbox do not fit"
+							   : "the versions of inbox-puller and of the extension do not fit",
+				detail, find_remedy(facts));
 	free(detail);
 	*refusal = DB_REFUSED_MISMATCH;
 	return false;
@@ -248,8 +294,12 @@ take_answer(struct db *db, const PGresult *result, enum db_refusal *refusal)
 		return read_facts(db, result, refusal);
 	}
 	db->facts.library = copy_field(result, 0);
-	db->facts.handler = copy_field(result, 1);
-	db->facts.lock_key = copy_field(result, 2);
+	if (db->facts.managed)
+	{
+		db->facts.version = copy_field(result, 1);
+	}
+	db->facts.handler = copy_field(result, 2);
+	db->facts.lock_key = copy_field(result, 3);
 	return check_versions(db, refusal);
 }
 
