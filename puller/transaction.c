@@ -13,7 +13,8 @@
 enum
 {
 	STEP_LOCK = 2,
-	STEP_STATEMENT = 4
+	STEP_STATEMENT = 4,
+	STEP_COMMIT = 6
 };
 
 /*
@@ -26,8 +27,8 @@ enum
  * Settings last for the transaction only: a pooler hands the session to somebody else next. These
  * hold while the advisory lock is waited for, which may take as long as others' handlers do.
  * From PostgreSQL 17 on transaction_timeout bounds even a COMMIT that runs deferred triggers.
- * client_connection_check_interval ends a backend whose puller is gone. Warnings of handlers stay
- * in the server's log: those that do come here must be the COMMIT's.
+ * client_connection_check_interval ends a backend whose puller is gone. Warnings have to be heard:
+ * those of the COMMIT, and the good-bye of a server that is stopped at once.
  */
 static char *
 write_first_settings(const struct db *db)
@@ -43,7 +44,7 @@ write_first_settings(const struct db *db)
 					  " pg_catalog.set_config('lock_timeout', '%lld', true),"
 					  " pg_catalog.set_config('idle_in_transaction_session_timeout', '%lld', true),"
 					  " pg_catalog.set_config('client_connection_check_interval', '1000', true),"
-					  " pg_catalog.set_config('client_min_messages', 'error', true)%s",
+					  " pg_catalog.set_config('client_min_messages', 'warning', true)%s",
 					  2 * handler, 2 * handler, handler, limit);
 
 	free(limit);
@@ -60,13 +61,6 @@ write_settings(const struct db *db, enum db_lock lock)
 						 " pg_catalog.set_config('lock_timeout', '%lld', true)",
 						 (long long) db->config->handler_timeout, wait);
 }
-
-/*
- * The last words before COMMIT. libpq hands out a warning as soon as it has read it, maybe before
- * the result that came first, so the place of a warning among the results proves nothing.
- */
-static const char hear_warnings[] =
-	"SELECT pg_catalog.set_config('client_min_messages', 'warning', true)";
 
 static char *
 write_lock(const struct db *db, enum db_lock lock)
@@ -105,8 +99,8 @@ transaction_send(struct db *db, const struct db_statement *statement)
 	sent = send_plain(db, "BEGIN ISOLATION LEVEL READ COMMITTED") &&
 		   send_plain(db, first_settings) && send_plain(db, lock) && send_plain(db, settings) &&
 		   send_statement(db, statement) && send_plain(db, "SET CONSTRAINTS ALL IMMEDIATE") &&
-		   send_plain(db, hear_warnings) && PQpipelineSync(db->connection) == 1 &&
-		   send_plain(db, "COMMIT") && PQpipelineSync(db->connection) == 1;
+		   PQpipelineSync(db->connection) == 1 && send_plain(db, "COMMIT") &&
+		   PQpipelineSync(db->connection) == 1;
 	free(first_settings);
 	free(lock);
 	free(settings);
@@ -144,6 +138,17 @@ is_shutdown(const char *sqlstate)
 	return sqlstate != NULL && strncmp(sqlstate, "57P0", 4) == 0;
 }
 
+/*
+ * libpq hands out a warning when it has read it, which may be before the result in front of it was
+ * taken, but no more than that one. So one that comes after the last result in front of the Sync
+ * was taken is one of the COMMIT.
+ */
+static bool
+is_of_commit(const struct db *db)
+{
+	return db->state == DB_BUSY && db->step >= STEP_COMMIT;
+}
+
 void
 transaction_notice(struct db *db, const PGresult *notice)
 {
@@ -160,11 +165,12 @@ transaction_notice(struct db *db, const PGresult *notice)
 	 * standby may not have it, so nothing of it may be acknowledged.
 	 */
 #ifndef INBOX_WITHOUT_COMMIT_WARNING
-	db->commit_warned |= db->state == DB_BUSY;
+	db->commit_warned |= is_of_commit(db);
 #endif
-	log_event(LOG_WARNING, "db_warning", "worker", LOG_INT, (int64_t) db->number, "sqlstate",
-			  LOG_TEXT, PQresultErrorField(notice, PG_DIAG_SQLSTATE), "err", LOG_TEXT, message,
-			  NULL);
+	/* What handlers warn of is in the server's log. */
+	log_event(is_of_commit(db) || db->shut_down ? LOG_WARNING : LOG_DEBUG, "db_warning", "worker",
+			  LOG_INT, (int64_t) db->number, "sqlstate", LOG_TEXT,
+			  PQresultErrorField(notice, PG_DIAG_SQLSTATE), "err", LOG_TEXT, message, NULL);
 }
 
 static bool
@@ -286,6 +292,12 @@ judge(const struct db *db)
 	bool healthy = PQstatus(db->connection) == CONNECTION_OK && db->syncs == 2 &&
 				   PQtransactionStatus(db->connection) == PQTRANS_IDLE;
 
+#ifdef INBOX_WITHOUT_UNKNOWN_OUTCOME
+	if (db->rows != NULL)
+	{
+		return DB_COMMITTED;
+	}
+#endif
 	if (!healthy || db->commit_warned || (db->error != NULL && is_fatal(db->error)))
 	{
 		return DB_UNKNOWN;

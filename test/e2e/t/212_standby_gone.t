@@ -6,6 +6,7 @@ use strict;
 use warnings;
 use Test::More;
 use PostgreSQL::Test::Cluster;
+use Inbox::Kills;
 use Inbox::Puller;
 use Inbox::Scene;
 use Inbox::Service;
@@ -24,12 +25,22 @@ $standby->init_from_backup($primary, 'base', has_streaming => 1);
 $standby->start;
 $primary->wait_for_catchup($standby, 'replay');
 
-my $scene = Inbox::Scene->new('own', 'standby', node => $primary,
+my $sql = <<'SQL';
+CREATE TABLE pace (seconds int);
+INSERT INTO pace VALUES (0);
+CREATE FUNCTION paced_payment(key text, payload jsonb) RETURNS void LANGUAGE plpgsql AS $$
+BEGIN
+	RAISE WARNING 'not one of the COMMIT';
+	PERFORM pg_sleep(seconds) FROM pace;
+	PERFORM apply_payment(key, payload);
+END $$;
+SQL
+my $scene = Inbox::Scene->new('own', 'standby', node => $primary, sql => $sql,
     service => [ '--lookup-standby', $standby->connstr('postgres') ]);
 my $committing = q{FROM pg_stat_activity WHERE wait_event = 'SyncRep'};
 my $work = Inbox::Workload->new(count => 200, twice => 20);
 my @messages = @{ $work->{messages} };
-my $puller = $scene->puller(options => ['--workers=2']);
+my $puller = $scene->puller(handler => 'paced_payment', options => ['--workers=2']);
 
 sub acked { $scene->{service}->stats->{counters}{acked} }
 
@@ -39,17 +50,32 @@ $scene->publish(splice(@messages, 0, 100));
 wait_until('all to be acknowledged', sub { acked() == 100 }, 30);
 is($primary->safe_psql('postgres', 'SELECT sync_state FROM pg_stat_replication'), 'sync',
     'a synchronous standby');
+is($puller->events('outcome_unknown'), 0, "a handler's own warning is none of the COMMIT");
 
+# The puller sleeps meanwhile, so that it reads the whole answer at once: the end of the statement,
+# the warning and the end of the COMMIT.
 $standby->stop;
 my $before = acked();
+$primary->safe_psql('postgres', 'SET synchronous_commit = local; UPDATE pace SET seconds = 1');
+$scene->publish(shift @messages);
+$scene->wait_for(q{SELECT count(*) FROM pg_stat_activity WHERE wait_event = 'PgSleep'}, 1, 20);
+Inbox::Kills::freeze($puller);
+$scene->wait_for("SELECT count(*) $committing", 1, 20);
+$scene->count("SELECT pg_cancel_backend(pid) $committing");
+$scene->wait_for("SELECT count(*) $committing", 0, 20);
+$puller->signal('CONT');
+$puller->wait_event('outcome_unknown');
+is(acked(), $before, 'a warning read in one piece with all the rest: nothing is acknowledged');
+$primary->safe_psql('postgres', 'SET synchronous_commit = local; UPDATE pace SET seconds = 0');
+
 $scene->publish(splice(@messages, 0, 10));
 $scene->wait_for("SELECT count(*) > 0 $committing", 't', 20);
 is(acked(), $before, 'the standby is gone: COMMIT waits, nothing is acknowledged');
-is($puller->events('outcome_unknown'), 0, 'and nothing is given up');
+is($puller->events('outcome_unknown'), 1, 'and nothing is given up');
 
 # Once for each transaction that waits; those that follow wait too.
 $scene->count("SELECT pg_cancel_backend(pid) $committing");
-my $unknown = $puller->wait_event('outcome_unknown');
+my $unknown = wait_until('the outcome to be unknown', sub { ($puller->events('outcome_unknown'))[1] });
 my ($warning) = grep { $_->{err} =~ /canceling wait for synchronous replication/ }
   $puller->events('db_warning');
 ok($warning, 'the wait is cancelled: the server warns');
