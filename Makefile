@@ -60,7 +60,7 @@ EXTRA_SUITES =
 TEST_SUITES = $(CHECK_SUITES) tap-ext pubsub-server conformance e2e property $(EXTRA_SUITES)
 E2E_TESTS = test/e2e/t
 
-.PHONY: unit regress isolation regress-managed isolation-managed tap-ext e2e property guards
+.PHONY: unit regress isolation regress-managed isolation-managed tap-managed tap-ext e2e property guards
 unit:
 	$(SUITE) unit $(MAKE) -s -C puller check
 regress: install-private
@@ -87,6 +87,9 @@ isolation-managed: server managed
 		--launcher=$(CURDIR)/test/managed/isolation --create-role=inbox_installer \
 		--temp-instance=$(OUT)/isolation-managed/instance --outputdir=$(OUT)/isolation-managed \
 		$(filter-out %-c,$(ISOLATION_TESTS))
+tap-managed: install-private managed
+	rm -rf $(OUT)/tap-managed && mkdir -p $(OUT)/tap-managed
+	$(TAP) TESTDIR=$(OUT)/tap-managed $(SUITE) tap-managed prove -v test/managed/t
 tap-ext: install-private
 	rm -rf $(OUT)/tap-ext && mkdir -p $(OUT)/tap-ext
 	$(TAP) TESTDIR=$(OUT)/tap-ext $(SUITE) tap-ext prove -v test/tap-ext

@@ -103,7 +103,7 @@ $$;
 -- The text of a statement is part of the CONTEXT of its errors, and a line of this form is how a
 -- caller finds out which message failed. JSON keeps a key in its line, and here in its comment too.
 CREATE FUNCTION @extschema@.inbox_managed_mark(ordinal integer, key text) RETURNS text
-	LANGUAGE sql IMMUTABLE PARALLEL SAFE
+	LANGUAGE sql STABLE PARALLEL SAFE
 	RETURN pg_catalog.concat(E'/*\ninbox: {', '"ordinal":' || ordinal || ',', '"key":',
 		coalesce(pg_catalog.replace(pg_catalog.replace(pg_catalog.to_json(key)::text,
 			'/*', '/\u002a'), '*/', '*\/'), 'null'), E'}\n*/ ');
@@ -203,48 +203,46 @@ CREATE FUNCTION @extschema@.inbox_managed_claim(this_id integer, keys text[], ha
 	SET search_path = pg_catalog, pg_temp
 AS $$
 DECLARE
-	open integer[];
 	inserted text[];
 	found record;
 BEGIN
 	PERFORM @extschema@.inbox_managed_check_index();
-	SELECT array_agg(f.n) INTO open FROM (
-		SELECT DISTINCT ON (u.key COLLATE "C") u.n FROM unnest(keys) WITH ORDINALITY AS u(key, n)
-		WHERE u.key IS NOT NULL ORDER BY u.key COLLATE "C", u.n) f;
 	new_keys := '{}';
 	FOR round IN 1 .. 10 LOOP
-		IF open IS NULL THEN
-			RETURN;
-		END IF;
 		WITH claimed AS (
 			INSERT INTO @extschema@.inbox_claim AS c
 				(source_id, key, payload_hash, publish_time, claimed_at)
-				SELECT this_id, keys[o.i], hashes[o.i], times[o.i], clock_timestamp()
-				FROM unnest(open) WITH ORDINALITY AS o(i, n) ORDER BY o.n
+				SELECT this_id, f.key, f.hash, f.publish_time, clock_timestamp()
+				FROM (SELECT DISTINCT ON (u.key COLLATE "C") u.key, u.hash, u.publish_time
+					FROM ROWS FROM (unnest(keys), unnest(hashes), unnest(times))
+						WITH ORDINALITY AS u(key, hash, publish_time, n)
+					WHERE u.key IS NOT NULL ORDER BY u.key COLLATE "C", u.n) f
+				ORDER BY f.key COLLATE "C"
 				ON CONFLICT (source_id, key) DO NOTHING RETURNING c.key)
 		SELECT array_agg(claimed.key) INTO inserted FROM claimed;
 		new_keys := new_keys || inserted;
-		IF cardinality(inserted) = cardinality(open) THEN
+		IF cardinality(inserted) = cardinality(keys) THEN
 			RETURN;
 		END IF;
-		open := ARRAY(SELECT o.i FROM unnest(open) WITH ORDINALITY AS o(i, n)
-			WHERE NOT EXISTS (SELECT FROM unnest(inserted) AS w(key)
-				WHERE w.key COLLATE "C" = keys[o.i]) ORDER BY o.n);
-		found := @extschema@.inbox_managed_find(this_id,
-			ARRAY(SELECT keys[o.i] FROM unnest(open) AS o(i)));
+		found := @extschema@.inbox_managed_find(this_id, ARRAY(SELECT u.key FROM unnest(keys) AS u(key)
+			WHERE NOT EXISTS (SELECT FROM unnest(inserted) AS i(key) WHERE i.key = u.key)));
 		found_keys := found_keys || found.keys;
 		found_hashes := found_hashes || found.hashes;
-		SELECT array_agg(o.i ORDER BY o.n) INTO open FROM unnest(open) WITH ORDINALITY AS o(i, n)
-			WHERE NOT EXISTS (SELECT FROM unnest(found.keys) AS w(key)
-				WHERE w.key COLLATE "C" = keys[o.i]);
+		SELECT array_agg(u.key ORDER BY u.n), array_agg(u.hash ORDER BY u.n),
+				array_agg(u.publish_time ORDER BY u.n)
+			INTO keys, hashes, times
+			FROM ROWS FROM (unnest(keys), unnest(hashes), unnest(times))
+				WITH ORDINALITY AS u(key, hash, publish_time, n)
+			WHERE u.key IS NOT NULL AND NOT EXISTS (
+				SELECT FROM unnest(inserted || found.keys) AS d(key) WHERE d.key = u.key);
+		IF keys IS NULL THEN
+			RETURN;
+		END IF;
 	END LOOP;
-	IF open IS NOT NULL THEN
-		RAISE EXCEPTION 'the key "%" was neither inserted into inbox_claim nor found there',
-				keys[open[1]]
-			USING ERRCODE = 'object_not_in_prerequisite_state',
-				DETAIL = 'A trigger or a rule on the table may keep rows out of it.',
-				HINT = 'SELECT * FROM @extschema@.inbox_check();';
-	END IF;
+	RAISE EXCEPTION 'the key "%" was neither inserted into inbox_claim nor found there', keys[1]
+		USING ERRCODE = 'object_not_in_prerequisite_state',
+			DETAIL = 'A trigger or a rule on the table may keep rows out of it.',
+			HINT = 'SELECT * FROM @extschema@.inbox_check();';
 END
 $$;
 COMMENT ON FUNCTION @extschema@.inbox_managed_claim(integer, text[], bigint[], timestamptz[]) IS
@@ -575,7 +573,7 @@ COMMENT ON FUNCTION @extschema@.inbox_managed_refuse_handler(oid, text) IS
 -- The handler is called by its name and with arguments of exactly its types. Its result is asked
 -- for only where it is kept: what is not jsonb is thrown away.
 CREATE FUNCTION @extschema@.inbox_managed_handler(handler oid, OUT call text,
-	OUT refuses_null boolean, OUT returns_jsonb boolean)
+	OUT takes_message boolean, OUT refuses_null boolean, OUT returns_jsonb boolean)
 	LANGUAGE plpgsql STABLE PARALLEL UNSAFE
 	SET search_path = pg_catalog, pg_temp
 AS $$
@@ -615,7 +613,8 @@ BEGIN
 			WHEN 'text'::regtype THEN 'pg_catalog.convert_from($2, ''UTF8'')'
 			ELSE format('pg_catalog.convert_from($2, ''UTF8'')::pg_catalog.%s',
 				proc.proargtypes[proc.pronargs - 1]::regtype) END);
-	refuses_null := proc.proisstrict AND form <> 3;
+	takes_message := form = 3;
+	refuses_null := proc.proisstrict AND NOT takes_message;
 	returns_jsonb := proc.prorettype = 'jsonb'::regtype;
 END
 $$;
@@ -657,31 +656,35 @@ CREATE FUNCTION @extschema@.inbox_managed_run(messages @extschema@.inbox_message
 AS $$
 DECLARE
 	how record := @extschema@.inbox_managed_handler(handler);
-	message @extschema@.inbox_message;
-	ordinal integer := 0;
+	this record;
 	call text;
 	result jsonb;
 	keys text[];
 	results jsonb[];
 BEGIN
-	FOREACH message IN ARRAY messages LOOP
-		ordinal := ordinal OPERATOR(pg_catalog.+) 1;
-		CONTINUE WHEN verdicts[ordinal] OPERATOR(pg_catalog.<>) 'applied';
-		message.source := source;
-		call := @extschema@.inbox_managed_mark(CASE WHEN numbered THEN ordinal END, message.key)
+	FOR this IN
+		SELECT u.key, u.payload, CASE WHEN how.takes_message THEN ROW(u.key, u.payload,
+				u.attributes, u.ordering_key, u.message_id, u.publish_time, u.delivery_attempt,
+				inbox_managed_run.source)::@extschema@.inbox_message END AS message,
+			CASE WHEN numbered THEN u.n::pg_catalog.int4 END AS ordinal
+		FROM ROWS FROM (pg_catalog.unnest(messages), pg_catalog.unnest(verdicts))
+			WITH ORDINALITY AS u(key, payload, attributes, ordering_key, message_id, publish_time,
+				delivery_attempt, source, verdict, n)
+		WHERE u.verdict OPERATOR(pg_catalog.=) 'applied' ORDER BY u.n
+	LOOP
+		call := @extschema@.inbox_managed_mark(this.ordinal, this.key)
 			OPERATOR(pg_catalog.||) how.call;
-		IF how.refuses_null AND message.payload IS NULL THEN
-			EXECUTE @extschema@.inbox_managed_mark(CASE WHEN numbered THEN ordinal END, message.key)
-				OPERATOR(pg_catalog.||)
+		IF how.refuses_null AND this.payload IS NULL THEN
+			EXECUTE @extschema@.inbox_managed_mark(this.ordinal, this.key) OPERATOR(pg_catalog.||)
 				'SELECT @extschema@.inbox_managed_refuse_handler($1, ''strict'')' USING handler;
 		ELSIF how.returns_jsonb THEN
-			EXECUTE call INTO result USING message.key, message.payload, message;
+			EXECUTE call INTO result USING this.key, this.payload, this.message;
 			IF result IS NOT NULL THEN
-				keys := pg_catalog.array_append(keys, message.key);
+				keys := pg_catalog.array_append(keys, this.key);
 				results := pg_catalog.array_append(results, result);
 			END IF;
 		ELSE
-			EXECUTE call USING message.key, message.payload, message;
+			EXECUTE call USING this.key, this.payload, this.message;
 		END IF;
 	END LOOP;
 	IF keys IS NOT NULL THEN

@@ -6,7 +6,10 @@
 -- by the role that is to own it, which needs CREATE in the database. Safe to run again, as an
 -- update does. With -v from_extension=1 it takes over what the extension inbox has, and ends that.
 
+\set inbox_quiet :QUIET
+\set inbox_show_context :SHOW_CONTEXT
 \set QUIET on
+\set SHOW_CONTEXT never
 \if :{?schema}
 \else
 	SELECT pg_catalog.current_schema() AS schema \gset

@@ -15,3 +15,5 @@ BEGIN
 END
 $inbox_block$;
 COMMIT;
+\set SHOW_CONTEXT :inbox_show_context
+\set QUIET :inbox_quiet

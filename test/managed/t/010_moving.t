@@ -1,0 +1,103 @@
+# SPDX-License-Identifier: PostgreSQL
+# From managed to the extension and back on the same tables, and running the file again: no key
+# and no right is lost.
+use strict;
+use warnings;
+use PostgreSQL::Test::Cluster;
+use PostgreSQL::Test::Utils;
+use Test::More;
+
+my $file = "$ENV{INBOX_ROOT}/sql/inbox-managed.sql";
+my $node = PostgreSQL::Test::Cluster->new('moving');
+$node->init(extra => [ '--encoding=UTF8', '--no-locale' ]);
+$node->start;
+$node->safe_psql('postgres', 'CREATE ROLE installer LOGIN; CREATE ROLE worker LOGIN; CREATE DATABASE box OWNER installer');
+
+sub install
+{
+    my ($role, @more) = @_;
+    return run_log([ 'psql', '-X', '-v', 'ON_ERROR_STOP=1', '-v', 'schema=box', @more, '-f', $file,
+        '-d', $node->connstr('box') . " user=$role" ]);
+}
+
+sub as_role
+{
+    my ($role, $sql) = @_;
+    return $node->safe_psql('box', $sql, extra_params => [ '-U', $role ]);
+}
+
+sub worker { return as_role('worker', $_[0]) }
+
+my $claims = "SELECT count(*), md5(string_agg(c::text, ',' ORDER BY key)) FROM box.inbox_claim c";
+
+ok(install('installer'), 'the owner of a database, who is no superuser, installs it');
+as_role('installer', <<'SQL');
+CREATE TABLE public.ledger (key text);
+CREATE FUNCTION public.post(k text, p text) RETURNS jsonb LANGUAGE sql SECURITY DEFINER
+	SET search_path = public AS $$ INSERT INTO ledger VALUES (k); SELECT to_jsonb(p) $$;
+GRANT EXECUTE ON FUNCTION public.post TO worker;
+SELECT box.inbox_grant('worker', 'puller');
+SQL
+worker("SELECT box.inbox_process('k' || i, 'p', 'public.post') FROM generate_series(1, 50) i");
+as_role('installer', "SELECT box.inbox_fail(('bad', 'p', NULL, NULL, 'm', NULL, NULL, NULL), 'default', '22012', 'e')");
+
+my $before = $node->safe_psql('box', $claims);
+ok(install('installer'), 'and again');
+is($node->safe_psql('box', $claims), $before, 'with every key');
+is(worker("SELECT box.inbox_process('k1', 'p', 'public.post'), box.inbox_process('n1', 'p', 'public.post')"),
+    'f|t', 'and every right');
+
+# The commands of docs/managed.md.
+$before = $node->safe_psql('box', $claims);
+$node->safe_psql('box', "CREATE EXTENSION inbox SCHEMA box VERSION 'managed'; ALTER EXTENSION inbox UPDATE");
+is($node->safe_psql('box', "SELECT l.lanname FROM pg_proc p JOIN pg_language l ON l.oid = p.prolang WHERE p.proname = 'inbox_process_batch'"),
+    'c', 'managed became the extension');
+is($node->safe_psql('box', $claims), $before, 'with every key');
+is(worker("SELECT box.inbox_process('k1', 'p', 'public.post'), box.inbox_process('n2', 'p', 'public.post')"),
+    'f|t', 'and every right');
+is($node->safe_psql('box', "SELECT attempts FROM box.inbox_failure WHERE key = 'bad'"), '1', 'and the failures');
+is($node->safe_psql('box', "SELECT string_agg(name, ',') FROM box.inbox_check() WHERE NOT ok AND name <> 'fsync'"),
+    '', 'nothing is wrong with it');
+is($node->safe_psql('box', "SELECT count(*) FROM pg_proc WHERE proname LIKE 'inbox\\_managed%'"), '0',
+    'nothing of the managed one is left');
+
+ok(!install('postgres'), 'beside the extension it is refused');
+$before = $node->safe_psql('box', $claims);
+ok(install('postgres', '-v', 'from_extension=1'), 'unless it is to take over');
+is($node->safe_psql('box', "SELECT count(*) FROM pg_extension WHERE extname = 'inbox'"), '0', 'the extension is gone');
+is($node->safe_psql('box', "SELECT count(*) FROM pg_proc p JOIN pg_language l ON l.oid = p.prolang WHERE l.lanname = 'c' AND p.proname LIKE 'inbox%'"),
+    '0', 'and its library with it');
+is($node->safe_psql('box', $claims), $before, 'every key is there');
+is(worker("SELECT box.inbox_process('k1', 'p', 'public.post'), box.inbox_process('n3', 'p', 'public.post')"),
+    'f|t', 'and every right');
+is(worker("SELECT box.inbox_result('n2')"), '"p"', 'and the results');
+is($node->safe_psql('box', "SELECT string_agg(name, ',') FROM box.inbox_check() WHERE NOT ok AND name <> 'fsync'"),
+    '', 'nothing is wrong with it');
+is($node->safe_psql('box', 'SELECT count(*) FROM ledger'), '53', 'each message was applied once');
+
+# A step to a newer version is made once.
+my $upgrades = PostgreSQL::Test::Utils::tempdir();
+append_to_file("$upgrades/0.1.0--0.1.1.sql", 'CREATE TABLE @extschema@.stepped (n int);');
+append_to_file("$upgrades/0.1.1--0.2.0.sql", 'ALTER TABLE @extschema@.stepped ADD more int;');
+system("UPGRADES=$upgrades $ENV{INBOX_ROOT}/sql/build-managed 0.2.0 >$upgrades/inbox-managed.sql") == 0 or die;
+$file = "$upgrades/inbox-managed.sql";
+ok(install('postgres'), 'a newer version') && ok(install('postgres'), 'twice');
+is($node->safe_psql('box', "SELECT string_agg(version, ' ' ORDER BY installed_at) FROM box.inbox_managed"),
+    '0.1.0 0.1.1 0.2.0', 'made its steps');
+is($node->safe_psql('box', 'SELECT count(more), box.inbox_version() FROM box.stepped'), '0|0.2.0', 'in order');
+is($node->safe_psql('box', $claims) =~ /^(\d+)/ ? $1 : '', '53', 'with every key');
+
+# A duplicate's COMMIT makes durable what it has read.
+$node->append_conf('postgresql.conf', "wal_writer_delay = 10s\nautovacuum = off\nfsync = on");
+$node->restart;
+foreach my $key ('proof', 'proof in a batch')
+{
+    my $batch = "SELECT verdict FROM box.inbox_process_batch(ARRAY[('$key', 'p', NULL, NULL, NULL, NULL, NULL, NULL)]::box.inbox_message[], 'public.post')";
+    worker("BEGIN; $batch; SET LOCAL synchronous_commit = off; COMMIT");
+    is(worker($batch), 'duplicate', "$key: seen before it is durable");
+    $node->stop('immediate');
+    $node->start;
+    is($node->safe_psql('box', "SELECT count(*) FROM box.inbox_claim WHERE key = '$key'"), '1',
+        'and durable by the duplicate');
+}
+done_testing();
