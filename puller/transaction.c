@@ -298,15 +298,18 @@ judge(const struct db *db)
 		return DB_COMMITTED;
 	}
 #endif
-	if (!healthy || db->commit_warned || (db->error != NULL && is_fatal(db->error)))
+	if (!healthy || (db->error != NULL && is_fatal(db->error)))
 	{
 		return DB_UNKNOWN;
 	}
 	if (is_committed(db))
 	{
-		return DB_COMMITTED;
+		return db->commit_warned ? DB_UNKNOWN : DB_COMMITTED;
 	}
-	/* An ERROR in answer to COMMIT rolls back just like the tag ROLLBACK. */
+	/*
+	 * An ERROR in answer to COMMIT rolls back just like the tag ROLLBACK, and for sure, whatever a
+	 * handler that sets client_min_messages has warned of before.
+	 */
 	return db->rolled_back || db->error != NULL ? DB_FAILED : DB_UNKNOWN;
 }
 
