@@ -250,6 +250,8 @@ read_message(struct draft *draft, const struct draft_member *element)
 		draft->message->message_id = make_message_id(&draft->element->slice);
 		return;
 	}
+	/* Without the ack id, which is another one when the message comes again. */
+	draft->envelope = *value;
 	draft_collect(value, member, MEMBERS);
 	read_message_id(draft, &member[MEMBER_MESSAGE_ID], value);
 	read_name(draft, &member[MEMBER_ORDERING_KEY], &draft->message->ordering_key);
@@ -320,7 +322,7 @@ decode_element(const struct scan_element *element, const struct key_rules *keys)
 		[ELEMENT_ACK_ID] = {.name = "ackId"},
 		[ELEMENT_MESSAGE] = {.name = "message"},
 		[ELEMENT_DELIVERY_ATTEMPT] = {.name = "deliveryAttempt"}};
-	struct draft draft = {.element = element};
+	struct draft draft = {.element = element, .envelope = element->slice};
 	char *ack_id;
 
 	if (slice_kind(&element->slice) != '{')

@@ -26,11 +26,12 @@ struct decode_error
  * An empty body, {} and an empty receivedMessages are zero messages. Returns how many, or -1 with
  * "error" set and nothing appended when the response is garbage.
  *
- * A message with a defect carries its reason and its raw envelope; whatever of its fields could
- * be stored is set, the key only when no rule before it could have hit something unreadable. One
- * without a usable messageId is named "unknown-" and 16 hexadecimal digits of the SHA-256 of its
- * "message", which stays the same when it is delivered again. Attributes are the service's text,
- * byte for byte. Empty data is absent data, as the service makes no difference.
+ * A message with a defect carries its reason and, unless all it lacks is a key, its raw envelope;
+ * whatever of its fields could be stored is set, the key only when no rule before it could have hit
+ * something unreadable. One without a usable messageId is named "unknown-" and 16 hexadecimal
+ * digits of the SHA-256 of its "message", which stays the same when it is delivered again.
+ * Attributes are the service's text, byte for byte. Empty data is absent data, as the service makes
+ * no difference.
  *
  * An element without a usable ackId is left out: it cannot be acknowledged, and the service
  * delivers it again. "skipped" counts these.

@@ -41,8 +41,11 @@ draft_set_defect(struct draft *draft, enum message_defect defect, char *detail)
 	}
 	message->defect = defect;
 	message->defect_detail = detail;
-	message->envelope_size = draft->element->slice.length;
-	message->envelope = memory_copy(draft->element->slice.start, message->envelope_size);
+	if (defect != DEFECT_NO_KEY)
+	{
+		message->envelope_size = draft->envelope.length;
+		message->envelope = memory_copy(draft->envelope.start, message->envelope_size);
+	}
 }
 
 void

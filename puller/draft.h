@@ -14,6 +14,7 @@ struct draft
 {
 	const struct scan_element *element;
 	struct message *message;
+	struct slice envelope;	  /* what is kept of a defective one; the same at each delivery */
 	struct key_fields fields; /* for key_find() */
 };
 
@@ -39,7 +40,7 @@ void draft_collect(const struct slice *object, struct draft_member *members, siz
 enum draft_reading draft_read(struct draft *draft, const struct draft_member *member, char kind);
 
 /*
- * A defect, with the envelope. The first one stays. draft_set_defect() takes "detail" over;
+ * A defect, with the envelope where that is not all understood. The first one stays. draft_set_defect() takes "detail" over;
  * draft_lose() says that the member "what", and returns READING_LOST.
  */
 void draft_set_defect(struct draft *draft, enum message_defect defect, char *detail);

@@ -59,7 +59,7 @@ struct message
 
 	enum message_defect defect;
 	char *defect_detail; /* one sentence for people; NULL without a defect */
-	char *envelope;		 /* the raw slice of the response, kept only with a defect */
+	char *envelope;		 /* its raw slice of the response, where that is defective */
 	size_t envelope_size;
 
 	size_t size; /* bytes this message is counted with in every byte budget */

@@ -77,7 +77,7 @@ append_attempt(struct buffer *out, int attempt)
 static bool
 append_payload(struct buffer *out, const struct message *message)
 {
-	if (message->defect != DEFECT_NONE)
+	if (message->envelope != NULL)
 	{
 		return append_field(out, OID_BYTEA, message->envelope, message->envelope_size);
 	}

@@ -13,7 +13,7 @@
 #include "message.h"
 
 /*
- * Appends one inbox_message. A message with a defect carries its raw envelope as the payload, and
+ * Appends one inbox_message. A message that has a raw envelope carries that as the payload, and
  * its key as far as it has one. False when the buffer's limit would be passed.
  */
 bool record_append(struct buffer *out, const struct message *message)

@@ -129,7 +129,7 @@ COMMENT ON COLUMN @extschema@.inbox_failure.reason IS
 	'handler, no_key, unstorable, undecodable, native_dead_letter, conflict, parked, expired';
 COMMENT ON COLUMN @extschema@.inbox_failure.attempts IS 'how often its handler failed';
 COMMENT ON COLUMN @extschema@.inbox_failure.payload IS
-	'the data as delivered; the whole envelope where it could not be decoded';
+	'the data as delivered; the whole envelope where the reason is unstorable or undecodable';
 COMMENT ON COLUMN @extschema@.inbox_failure.attributes IS 'as delivered';
 COMMENT ON COLUMN @extschema@.inbox_failure.ordering_key IS 'as delivered';
 COMMENT ON COLUMN @extschema@.inbox_failure.message_id IS 'as delivered';

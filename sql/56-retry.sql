@@ -85,12 +85,34 @@ $$;
 COMMENT ON FUNCTION @extschema@.inbox_release(bigint) IS
 	'applies, in order, the messages that waited for one that was settled, up to the next failure';
 
+CREATE FUNCTION @extschema@.inbox_retry_check(this_id bigint, corrected boolean) RETURNS void
+	LANGUAGE plpgsql STABLE SECURITY DEFINER PARALLEL UNSAFE
+	SET search_path = pg_catalog, pg_temp
+AS $$
+DECLARE
+	failure record;
+BEGIN
+	SELECT f.error INTO failure FROM @extschema@.inbox_failure f
+		WHERE f.id = this_id AND f.status = 'dead' AND f.reason IN ('unstorable', 'undecodable');
+	IF FOUND AND NOT corrected THEN
+		RAISE EXCEPTION 'failure % has no payload that a handler could take', this_id
+			USING ERRCODE = 'invalid_parameter_value',
+				DETAIL = format('What is kept is its whole envelope: %s.', failure.error),
+				HINT = format('inbox_retry(%s, payload => …, key => …) applies what you make of it, '
+					'inbox_discard(%s, ''the reason'') ends it.', this_id, this_id);
+	END IF;
+END
+$$;
+COMMENT ON FUNCTION @extschema@.inbox_retry_check(bigint, boolean) IS
+	'the part of inbox_retry that refuses to run a handler with an envelope for a payload';
+
 CREATE FUNCTION @extschema@.inbox_retry(id bigint, payload bytea DEFAULT NULL,
 	key text DEFAULT NULL) RETURNS boolean
 	LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
 AS $$
 BEGIN
 	PERFORM @extschema@.inbox_retry_lock(ARRAY[id]);
+	PERFORM @extschema@.inbox_retry_check(id, payload IS NOT NULL);
 	IF NOT @extschema@.inbox_retry_one(id, payload, key) THEN
 		RETURN false;
 	END IF;
@@ -118,7 +140,7 @@ BEGIN
 	END IF;
 	these := ARRAY(SELECT f.id FROM @extschema@.inbox_failure f
 		JOIN @extschema@.inbox_source s ON s.id = f.source_id
-		WHERE f.status = inbox_retry_pick.status
+		WHERE f.status = inbox_retry_pick.status AND f.reason NOT IN ('unstorable', 'undecodable')
 		AND (source IS NULL OR s.name = source)
 		AND (inbox_retry_pick.sqlstate IS NULL OR f.sqlstate = inbox_retry_pick.sqlstate)
 		AND (failed_from IS NULL OR f.failed_at >= failed_from)

@@ -32,7 +32,7 @@ BEGIN
 			('{puller,operator,monitor}', '{inbox_check,inbox_check_server,inbox_check_tables,
 				inbox_check_key,inbox_check_variant}'),
 			('{operator}', '{inbox_import,inbox_process,inbox_lock,inbox_retry,inbox_retry_one,
-				inbox_retry_lock,inbox_retry_failed,inbox_retry_pick,inbox_retry_all,inbox_release,
+				inbox_retry_lock,inbox_retry_check,inbox_retry_failed,inbox_retry_pick,inbox_retry_all,inbox_release,
 				inbox_release_next,inbox_discard,inbox_discard_one,inbox_configure,inbox_history,
 				inbox_history_of_claims,inbox_history_of_failures,inbox_blame,inbox_serve,
 				inbox_source_serve,inbox_handler}')

@@ -67,7 +67,7 @@ find_unsound(const struct message *message)
 		   : (message->data == NULL) != (message->data_size == 0)		  ? "data"
 		   : good != (message->defect_detail == NULL)					  ? "defect_detail"
 		   : !good && !is_storable_text(message->defect_detail, SIZE_MAX) ? "text of defect_detail"
-		   : good != (message->envelope == NULL)						  ? "envelope"
+		   : (good || message->defect == DEFECT_NO_KEY) != (message->envelope == NULL) ? "envelope"
 		   : message->key_from_message_id && strncmp(message->key, "mid:", 4) != 0
 			   ? "key_from_message_id"
 		   : message->delivery_attempt < 0			? "delivery_attempt"

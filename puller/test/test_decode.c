@@ -270,7 +270,7 @@ test_size_counts_what_is_held(void **state)
 									"\"Zm9vYmFyIGJheiBxdXggZm9vYmFyIGJheiBxdXggZm9v\"";
 	struct decoded small = decode_members("\"messageId\":\"2\",\"attributes\":{\"k\":\"a\"}");
 	struct decoded large = decode_members(with_data);
-	struct decoded defect = decode_members("\"messageId\":\"2\"");
+	struct decoded defect = decode_members("\"messageId\":2");
 
 	(void) state;
 	assert_true(small.first->size >= sizeof(struct message) + 9 + 2 + 2 + 2);

@@ -184,8 +184,7 @@ class Trial:
             FROM inbox_source s WHERE name = '%s'
             ''' % (self.schema, self.service.name))
         for row in observed['failures']:
-            # Of a message that has no key the whole envelope may be kept.
-            row['intent'] = json.loads(row['payload']).get('intent')
+            row['intent'] = json.loads(row['payload'])['intent']
         observed['unacked'] = self.service.unacked()
         return observed
 

@@ -46,6 +46,15 @@ SELECT key, status, retry_key FROM inbox_failure WHERE id = :m1;
 SELECT key FROM inbox_claim ORDER BY key;
 SELECT inbox_process('k2', 'good', 'post', 's');
 
+-- What could not be decoded is kept whole: no payload for a handler before somebody has made it one.
+SELECT dies(NULL, '{"ackId": "…"}', 'm0', 'undecodable') AS m0 \gset
+\set VERBOSITY terse
+SELECT inbox_retry(:m0, key => 'k0');
+\set VERBOSITY default
+SELECT * FROM inbox_retry_all('s');
+SELECT inbox_retry(:m0, payload => 'good', key => 'k0');
+SELECT key, status, attempts, sqlstate, retry_key FROM inbox_failure WHERE id = :m0;
+
 -- A conflict is ended by a new key, or by discarding it.
 SELECT verdict FROM inbox_process_batch(ARRAY[('k2', 'other', NULL, NULL, 'm2', NULL, NULL, NULL)]::inbox_message[], 'post', 's');
 SELECT max(id) AS c1 FROM inbox_failure \gset
