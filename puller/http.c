@@ -1,16 +1,21 @@
 /* SPDX-License-Identifier: PostgreSQL */
 #include "http.h"
 
+#include <netinet/in.h>
+#include <netinet/tcp.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
 #include <sys/queue.h>
+#include <sys/socket.h>
 
 #include "clock.h"
 #include "memory.h"
 
 #define CONNECT_TIMEOUT_MS 10000L
+/* A peer that acknowledges nothing for so long is gone. */
+#define SILENCE_LIMIT_MS 20000
 
 struct http_request
 {
@@ -97,6 +102,23 @@ add_header(struct http_request *request, const char *line)
 	request->headers = headers;
 }
 
+/*
+ * Over HTTP/2 all requests share a connection, and libcurl keeps one as long as a request is in it,
+ * whichever others have timed out: with a pull always waiting, a dead connection would be used for
+ * the quarter of an hour that TCP takes to notice.
+ */
+static int
+set_socket(void *context, curl_socket_t socket, curlsocktype purpose)
+{
+	int limit = SILENCE_LIMIT_MS;
+
+	(void) context;
+	(void) purpose;
+	/* What has no such option is no TCP socket. */
+	setsockopt(socket, IPPROTO_TCP, TCP_USER_TIMEOUT, &limit, sizeof(limit));
+	return CURL_SOCKOPT_OK;
+}
+
 static void
 set_options(struct http_request *request, const struct http_spec *spec)
 {
@@ -121,6 +143,7 @@ set_options(struct http_request *request, const struct http_spec *spec)
 	SET(easy, CURLOPT_TCP_KEEPALIVE, 1L);
 	SET(easy, CURLOPT_TCP_KEEPIDLE, 30L);
 	SET(easy, CURLOPT_TCP_KEEPINTVL, 10L);
+	SET(easy, CURLOPT_SOCKOPTFUNCTION, set_socket);
 	/* Without these two a resolver that never answers would stop the loop: by a signal, and by
 	 * the wait for libcurl's resolver thread when the transfer is given up. */
 	SET(easy, CURLOPT_NOSIGNAL, 1L);

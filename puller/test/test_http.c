@@ -5,6 +5,7 @@
 #include <stdint.h>
 #include <cmocka.h>
 #include <arpa/inet.h>
+#include <netinet/tcp.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,6 +16,21 @@
 #include "http.h"
 
 #define LIMIT_S 10
+
+static int silence_ms; /* the last TCP_USER_TIMEOUT that was set */
+
+int __real_setsockopt(int file, int level, int name, const void *value, socklen_t size);
+int __wrap_setsockopt(int file, int level, int name, const void *value, socklen_t size);
+
+int
+__wrap_setsockopt(int file, int level, int name, const void *value, socklen_t size)
+{
+	if (level == IPPROTO_TCP && name == TCP_USER_TIMEOUT)
+	{
+		memcpy(&silence_ms, value, sizeof(silence_ms));
+	}
+	return __real_setsockopt(file, level, name, value, size);
+}
 
 /* A proxy that makes every connection, and then says nothing more. */
 static void
@@ -67,9 +83,12 @@ take(void *context, const struct http_response *response)
 	taken->body = NULL;
 }
 
-/* A lease begins with the first byte of the answer, and the connection was made long before. */
+/*
+ * A lease begins with the first byte of the answer, and the connection was made long before. One
+ * that has gone silent must be found out sooner than TCP does by itself.
+ */
 static void
-proxy_made_connection_is_no_first_byte(void **state)
+connection_that_a_proxy_made(void **state)
 {
 	pid_t proxy = start_proxy();
 	struct http *http = http_new();
@@ -90,6 +109,7 @@ proxy_made_connection_is_no_first_byte(void **state)
 	}
 	assert_int_equal(response.status, 0);
 	assert_int_equal(response.first_byte_ms, 0);
+	assert_in_range(silence_ms, 1, 30000);
 	assert_int_equal(waitpid(proxy, &status, 0), proxy);
 	assert_int_equal(status, 0);
 	http_free(http);
@@ -99,7 +119,7 @@ int
 main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(proxy_made_connection_is_no_first_byte),
+		cmocka_unit_test(connection_that_a_proxy_made),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
