@@ -33,9 +33,8 @@ struct line
 
 static enum log_format log_format = LOG_LOGFMT;
 static enum log_level log_lowest = LOG_INFO;
-static uint64_t dropped_untaken;	/* for log_take_dropped() */
-static uint64_t dropped_unreported; /* for the next line that can be written */
-static bool line_torn;				/* the last write ended inside a line */
+static uint64_t dropped; /* lines, for the next one that can be written to tell */
+static bool line_torn;	 /* the last write ended inside a line */
 
 static const char *const level_name[] = {
 	[LOG_DEBUG] = "debug",
@@ -55,15 +54,6 @@ bool
 log_wants(enum log_level level)
 {
 	return level >= log_lowest;
-}
-
-uint64_t
-log_take_dropped(void)
-{
-	uint64_t dropped = dropped_untaken;
-
-	dropped_untaken = 0;
-	return dropped;
 }
 
 /* ---- composing a line ------------------------------------------------------------------- */
@@ -311,13 +301,13 @@ write_line(const struct line *line)
 static void
 report_dropped(void)
 {
-	struct log_field count = {"count", LOG_INT, .number = (int64_t) dropped_unreported};
+	struct log_field count = {"count", LOG_INT, .number = (int64_t) dropped};
 	struct line line;
 
 	compose(&line, LOG_WARNING, "log_lines_dropped", &count, 1);
 	if (write_line(&line))
 	{
-		dropped_unreported = 0;
+		dropped = 0;
 	}
 }
 
@@ -330,15 +320,14 @@ log_fields(enum log_level level, const char *event, const struct log_field *fiel
 	{
 		return;
 	}
-	if (dropped_unreported > 0)
+	if (dropped > 0)
 	{
 		report_dropped();
 	}
 	compose(&line, level, event, fields, count);
 	if (!write_line(&line))
 	{
-		dropped_unreported++;
-		dropped_untaken++;
+		dropped++;
 	}
 }
 

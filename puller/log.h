@@ -70,7 +70,4 @@ void log_event(enum log_level level, const char *event, ...) __attribute__((sent
 void log_fields(enum log_level level, const char *event, const struct log_field *fields,
 				size_t count);
 
-/* Lines that could not be written since the last call. */
-uint64_t log_take_dropped(void);
-
 #endif

@@ -48,13 +48,9 @@ CREATE FUNCTION @extschema@.inbox_grant(role regrole, what text) RETURNS void
 	LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
 	SET search_path = pg_catalog, pg_temp
 AS $$
-DECLARE
-	right_on text;
 BEGIN
-	FOR right_on IN SELECT @extschema@.inbox_rights(what)
-	LOOP
-		EXECUTE format('GRANT %s TO %s', right_on, role);
-	END LOOP;
+	EXECUTE (SELECT string_agg(format('GRANT %s TO %s', r.object, role), '; ')
+		FROM @extschema@.inbox_rights(what) AS r(object));
 END
 $$;
 COMMENT ON FUNCTION @extschema@.inbox_grant(regrole, text) IS
@@ -64,13 +60,9 @@ CREATE FUNCTION @extschema@.inbox_revoke(role regrole, what text) RETURNS void
 	LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
 	SET search_path = pg_catalog, pg_temp
 AS $$
-DECLARE
-	right_on text;
 BEGIN
-	FOR right_on IN SELECT @extschema@.inbox_rights(what)
-	LOOP
-		EXECUTE format('REVOKE %s FROM %s', right_on, role);
-	END LOOP;
+	EXECUTE (SELECT string_agg(format('REVOKE %s FROM %s', r.object, role), '; ')
+		FROM @extschema@.inbox_rights(what) AS r(object));
 END
 $$;
 COMMENT ON FUNCTION @extschema@.inbox_revoke(regrole, text) IS

@@ -44,9 +44,7 @@ static void
 open_handler(inbox_call *call, inbox_handler *handler, FunctionCallInfo fcinfo, int argument)
 {
 	if (PG_ARGISNULL(argument))
-		ereport(ERROR,
-				(errcode(MAKE_SQLSTATE('I', 'X', '0', '0', '3')), errmsg("the handler is NULL"),
-				 errhint("Use inbox_accept to claim a key without a handler.")));
+		inbox_handler_refuse_null();
 	inbox_handler_open(call->home, PG_GETARG_OID(argument), handler);
 	call->handler = handler;
 }

@@ -34,6 +34,7 @@ typedef struct inbox_handler
  */
 extern void inbox_handler_open(const inbox_home *home, Oid function, inbox_handler *handler);
 
+/* IX003, for a caller who gave NULL. */
 extern void inbox_handler_refuse_null(void);
 
 /* The function that a name or a signature means; PostgreSQL's own errors where there is none. */
