@@ -33,11 +33,26 @@ class Cluster:
                         '-N'], check=True, stdout=subprocess.DEVNULL)
         with open(os.path.join(self.data, 'postgresql.conf'), 'a', encoding='utf8') as conf:
             conf.write(SETTINGS + "unix_socket_directories = '%s'\n" % self.sockets)
+        self.user = None
         self.start()
-        self.sql('CREATE EXTENSION inbox')
+        self.install()
+
+    def install(self):
+        """The extension; with INBOX_VARIANT=managed the file, by a role that is no superuser."""
+        if os.environ.get('INBOX_VARIANT') != 'managed':
+            self.sql('CREATE EXTENSION inbox')
+            return
+        self.sql('CREATE ROLE inbox_installer LOGIN')
+        self.sql('ALTER DATABASE postgres OWNER TO inbox_installer')
+        self.user = 'inbox_installer'
+        root = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+        subprocess.run(['psql', '-Xq', '-v', 'ON_ERROR_STOP=1', '-v', 'schema=public', '-d',
+                        self.conninfo('install'), '-f',
+                        os.path.join(root, 'sql', 'inbox-managed.sql')], check=True)
 
     def conninfo(self, application):
-        return 'host=%s dbname=postgres application_name=%s' % (self.sockets, application)
+        return 'host=%s dbname=postgres application_name=%s%s' % (
+            self.sockets, application, ' user=%s' % self.user if self.user else '')
 
     def pg_ctl(self, *arguments):
         subprocess.run(['pg_ctl', '-w', '-D', self.data, '-l',
