@@ -57,10 +57,10 @@ TAP = PATH=$(SERVER_BIN):$$PATH PG_REGRESS=$(PG_TEST)/regress/pg_regress \
 CHECK_SUITES = unit regress isolation
 # What is slower, or asks for more packages, is added by EXTRA_SUITES, as CI does.
 EXTRA_SUITES =
-TEST_SUITES = $(CHECK_SUITES) tap-ext pubsub-server conformance e2e property $(EXTRA_SUITES)
+TEST_SUITES = $(CHECK_SUITES) regress-managed isolation-managed tap-managed tap-ext pubsub-server conformance e2e e2e-managed property $(EXTRA_SUITES)
 E2E_TESTS = test/e2e/t
 
-.PHONY: unit regress isolation regress-managed isolation-managed tap-managed tap-ext e2e property guards
+.PHONY: unit regress isolation regress-managed isolation-managed tap-managed tap-ext e2e e2e-managed property guards
 unit:
 	$(SUITE) unit $(MAKE) -s -C puller check
 regress: install-private
@@ -100,6 +100,13 @@ puller-san:
 e2e: install-private puller puller-san pubsub
 	rm -rf $(OUT)/e2e && mkdir -p $(OUT)/e2e
 	$(TAP) TESTDIR=$(OUT)/e2e $(SUITE) e2e prove -v -j2 $(E2E_TESTS)
+# Through the puller, a part of the same tests is enough: what differs is below it.
+E2E_MANAGED = 100_applied_once 110_messages_nobody_can_apply 120_failing_handler 141_handler_replaced \
+	200_killed_twenty_times 213_commit_fails 250_order_per_key
+e2e-managed: install-private managed puller pubsub
+	rm -rf $(OUT)/e2e-managed && mkdir -p $(OUT)/e2e-managed
+	$(TAP) TESTDIR=$(OUT)/e2e-managed INBOX_VARIANT=managed $(SUITE) e2e-managed \
+		prove -v -j2 $(E2E_MANAGED:%=$(E2E_TESTS)/%.t)
 # Streams of messages drawn from SEEDS seeds, SEED the first.
 SEED = 1
 SEEDS = 200

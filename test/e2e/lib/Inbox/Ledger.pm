@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: PostgreSQL
-# A throw-away PostgreSQL with the extension and a ledger that can show a payment applied twice.
+# A throw-away PostgreSQL with inbox and a ledger that can show a payment applied twice. With
+# INBOX_VARIANT=managed that is inbox-managed.sql, and it, the ledger and the puller belong to a
+# role that owns the database and is no superuser.
 package Inbox::Ledger;
 use strict;
 use warnings;
@@ -19,9 +21,30 @@ sub start
     $node->append_conf('postgresql.conf', "fsync = on\nlog_min_messages = warning\n"
           . "log_statement = none\nmax_connections = 60\n" . ($args{conf} // ''));
     $node->start;
-    $node->safe_psql('postgres', 'CREATE EXTENSION inbox');
-    $node->safe_psql('postgres', schema());
+    install($node);
+    $node->safe_psql('postgres', schema(), extra_params => [ as_owner() ]);
     return $node;
+}
+
+sub owner
+{
+    return ($ENV{INBOX_VARIANT} // '') eq 'managed' ? 'inbox_installer' : undef;
+}
+
+sub as_owner
+{
+    return defined owner() ? ('-U', owner()) : ();
+}
+
+sub install
+{
+    my ($node) = @_;
+    return $node->safe_psql('postgres', 'CREATE EXTENSION inbox') if !defined owner();
+    $node->safe_psql('postgres', sprintf('CREATE ROLE %1$s LOGIN; ALTER DATABASE postgres OWNER TO %1$s;'
+          . ' ALTER DEFAULT PRIVILEGES GRANT ALL ON TABLES TO %1$s;'
+          . ' ALTER DEFAULT PRIVILEGES GRANT ALL ON SEQUENCES TO %1$s', owner()));
+    system_or_bail('psql', '-Xq', '-v', 'ON_ERROR_STOP=1', '-v', 'schema=public', '-d',
+        $node->connstr('postgres'), as_owner(), '-f', "$ENV{INBOX_ROOT}/sql/inbox-managed.sql");
 }
 
 # effect has no unique constraint: it must be able to show that a message was applied twice.

@@ -10,6 +10,7 @@ use File::Basename qw(basename);
 use JSON::PP;
 use POSIX qw(:sys_wait_h);
 use PostgreSQL::Test::Utils;
+use Inbox::Ledger;
 use Inbox::Service;
 use Inbox::Wait;
 
@@ -40,6 +41,12 @@ sub leaks
     return @lines;
 }
 
+sub user
+{
+    my $owner = Inbox::Ledger::owner();
+    return defined $owner ? " user=$owner" : '';
+}
+
 # service, node and handler are needed unless given otherwise in options; "options" are further
 # arguments, "env" further environment, "prefix" a command that runs it (a sanitizer, a tracer);
 # log_level undef leaves that option out.
@@ -56,7 +63,7 @@ sub start
         defined $args{subscription} ? ('--subscription', $args{subscription}) : (),
         defined $args{handler} ? ('--handler', $args{handler}) : (),
         @{ $args{options} // [] });
-    push @command, '--dbname', $args{dbname} // $args{node}->connstr('postgres')
+    push @command, '--dbname', $args{dbname} // $args{node}->connstr('postgres') . user()
       if defined $args{dbname} || defined $args{node};
     local %ENV = (%ENV, %{ $args{env} // {} });
     $ENV{PUBSUB_EMULATOR_HOST} = $args{service}->host
