@@ -16,6 +16,8 @@
 #define EMPTY_PAUSE_MS 200
 /* What a person must put right is looked at again this often. */
 #define PROBE_MS 30000
+/* Somebody may change the subscription's ack deadline, and nothing would tell. */
+#define LOOK_EVERY_MS 300000
 /* The shortest ack deadline there is: assumed until the subscription was read. */
 #define SHORTEST_DEADLINE_MS 10000
 
@@ -102,26 +104,39 @@ read_deadline(const struct pubsub_answer *answer)
 	return deadline > 0 ? deadline : SHORTEST_DEADLINE_MS;
 }
 
+static void
+take_deadline(struct puller *puller, int64_t deadline_ms)
+{
+	struct pull_state *pull = &puller->pull;
+	bool news = !pull->known || pull->deadline_ms != deadline_ms;
+
+	pull->known = true;
+	pull->deadline_ms = deadline_ms;
+	log_event(news ? LOG_INFO : LOG_DEBUG, "subscription", "subscription", LOG_TEXT,
+			  puller->config->subscription, "ack_deadline", LOG_SECONDS, deadline_ms, NULL);
+}
+
 /* Without the right to read the subscription all goes on, with the shortest deadline assumed. */
 static void
 take_subscription(void *context, const struct pubsub_answer *answer)
 {
 	struct puller *puller = ((struct pull *) context)->puller;
+	bool news = !puller->pull.known;
 
 	free(context);
 	puller->pull.looking = false;
+	puller->pull.look_ms = clock_ms() + LOOK_EVERY_MS;
 	if (answer->outcome == PUBSUB_OK)
 	{
-		puller->pull.known = true;
-		puller->pull.deadline_ms = read_deadline(answer);
-		log_event(LOG_INFO, "subscription", "subscription", LOG_TEXT, puller->config->subscription,
-				  "ack_deadline", LOG_SECONDS, puller->pull.deadline_ms, NULL);
+		take_deadline(puller, read_deadline(answer));
 	}
 	else if (answer->outcome == PUBSUB_FORBIDDEN)
 	{
 		puller->pull.known = true;
-		log_event(LOG_INFO, "subscription_not_readable", "subscription", LOG_TEXT,
-				  puller->config->subscription, "err", LOG_TEXT, answer->error, "hint", LOG_TEXT,
+		puller->pull.deadline_ms = SHORTEST_DEADLINE_MS;
+		log_event(news ? LOG_INFO : LOG_DEBUG, "subscription_not_readable", "subscription",
+				  LOG_TEXT, puller->config->subscription, "err", LOG_TEXT, answer->error, "hint",
+				  LOG_TEXT,
 				  "an ack deadline of 10 s is assumed; roles/pubsub.viewer lets it be read", NULL);
 	}
 	else
@@ -404,7 +419,7 @@ pull_step(struct puller *puller, int64_t now)
 	{
 		return;
 	}
-	if (!puller->pull.known)
+	if (!puller->pull.known || now >= puller->pull.look_ms)
 	{
 		puller->pull.looking = true;
 		pubsub_get_subscription(&puller->pubsub, take_subscription, new_pull(puller, 0));

@@ -76,6 +76,7 @@ struct pull_state
 	struct backoff backoff;
 	bool looking;			 /* the subscription is being read */
 	bool known;				 /* it was read, or may not be */
+	int64_t look_ms;		 /* then it is read again */
 	int64_t deadline_ms;	 /* its ack deadline */
 	bool waiting_for_person; /* the last failure will not pass by itself */
 	bool token_refused;		 /* it was the token of this version */

@@ -191,6 +191,31 @@ pull_that_was_not_held_is_paused_for(void **state)
 	assert_int_equal(count_pulls(), 1);
 }
 
+/* It was 60 s, and somebody makes it 10 s: the next messages are extended in time. */
+static void
+changed_ack_deadline_is_noticed(void **state)
+{
+	struct puller *puller = begin("1");
+	struct call call;
+
+	(void) state;
+	world_ms += 300000;
+	pull_brings("a", "");
+	turn(puller);
+	call = take_kind(CALL_GET);
+	assert_int_equal(count_pulls(), 0);
+	answer_call(&call, PUBSUB_OK, "{\"ackDeadlineSeconds\":10}", NULL);
+	turn(puller);
+	pull_brings("b", "");
+	turn(puller);
+	world_ms += 4000;
+	turn(puller);
+	call = take_kind(CALL_MODACK);
+	assert_int_equal(call.count, 1);
+	assert_int_equal(call.ids[0][0], 'b');
+	answer_call(&call, PUBSUB_OK, "{}", NULL);
+}
+
 /* ---- order  */
 
 /* When the one before is not retried any more, the one behind must not run at once. */
@@ -324,6 +349,7 @@ main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_teardown(pull_that_was_not_held_is_paused_for, tear_down),
+		cmocka_unit_test_teardown(changed_ack_deadline_is_noticed, tear_down),
 		cmocka_unit_test_teardown(what_is_behind_one_that_waits_waits_too, tear_down),
 		cmocka_unit_test_teardown(what_comes_again_behind_a_lost_lease_is_in_order, tear_down),
 		cmocka_unit_test_teardown(lost_lease_ends_what_would_be_run_again, tear_down),
