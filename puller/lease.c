@@ -20,6 +20,7 @@ struct lease_request
 	struct lease *lease;
 	unsigned number;
 	int seconds;
+	size_t limit;
 	size_t count;
 	char *ids[PUBSUB_MAX_IDS];
 };
@@ -85,13 +86,14 @@ new_request(struct lease *lease, int seconds)
 	request->lease = lease;
 	request->number = ++lease->last_request;
 	request->seconds = seconds;
+	request->limit = PUBSUB_MAX_IDS;
 	return request;
 }
 
 static bool
 has_room(const struct lease_request *request, size_t bytes, const struct message *message)
 {
-	return request->count < PUBSUB_MAX_IDS &&
+	return request->count < request->limit &&
 		   bytes + pubsub_id_size(message->ack_id) <= PUBSUB_MAX_ID_BYTES;
 }
 
@@ -127,6 +129,19 @@ lose(struct lease *lease, struct message *message)
 	message_forget(lease->board, message);
 }
 
+/* A refusal that names no id: the request is cut into halves until the bad id stands alone. */
+static void
+cut_down(struct lease *lease, struct message *message, size_t count)
+{
+	if (count == 1)
+	{
+		lose(lease, message);
+		return;
+	}
+	message->lease_max = (count + 1) / 2;
+	set_due(lease, message, clock_ms());
+}
+
 static void
 settle_extension(struct lease *lease, struct message *message, const struct lease_request *request,
 				 const struct pubsub_answer *answer)
@@ -136,11 +151,18 @@ settle_extension(struct lease *lease, struct message *message, const struct leas
 	{
 		case PUBSUB_ID_DONE:
 			lease->extended++;
+			message->lease_max = 0;
 			message->lease_end = answer->sent_ms + (int64_t) request->seconds * 1000 - MARGIN_MS;
 			set_due(lease, message, answer->sent_ms + (int64_t) request->seconds * 500);
 			break;
-		case PUBSUB_ID_AGAIN:
 		case PUBSUB_ID_UNKNOWN:
+			if (answer->outcome == PUBSUB_INVALID)
+			{
+				cut_down(lease, message, request->count);
+				break;
+			}
+			/* fallthrough */
+		case PUBSUB_ID_AGAIN:
 			set_due(lease, message, clock_ms() + RETRY_MS);
 			break;
 		case PUBSUB_ID_INVALID:
@@ -186,7 +208,8 @@ static void
 add_extension(struct lease *lease, struct lease_request **request, size_t *bytes,
 			  struct message *message)
 {
-	if (*request != NULL && !has_room(*request, *bytes, message))
+	if (*request != NULL && (!has_room(*request, *bytes, message) ||
+							 (message->lease_max != 0 && (*request)->count >= message->lease_max)))
 	{
 		pubsub_modify_ack_deadline(lease->pubsub, (*request)->ids, (*request)->count,
 								   (*request)->seconds, finish_extension, *request);
@@ -196,6 +219,10 @@ add_extension(struct lease *lease, struct lease_request **request, size_t *bytes
 	{
 		*request = new_request(lease, LEASE_EXTENSION_MS / 1000);
 		*bytes = 0;
+	}
+	if (message->lease_max != 0 && message->lease_max < (*request)->limit)
+	{
+		(*request)->limit = message->lease_max;
 	}
 	message->lease_request = (*request)->number;
 	*bytes += pubsub_id_size(message->ack_id);

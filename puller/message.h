@@ -69,6 +69,7 @@ struct message
 	int64_t lease_limit;	/* when it is given up for good: received + --max-lease */
 	int64_t lease_due;		/* when it is to be extended next */
 	unsigned lease_request; /* of the extension that has not been answered; 0: none */
+	size_t lease_max;		/* ids that may share its next extension, as request_max; 0: any */
 	int return_seconds;		/* MESSAGE_RETURNING: the deadline it is given back with */
 
 	unsigned request;	/* of the acknowledgement or return under way; 0: none */

@@ -229,6 +229,29 @@ lost_lease_takes_what_follows_along(void **state)
 	assert_string_equal(calls[0].ids, "before other");
 }
 
+/* The service refuses a request and names no id. */
+static void
+bad_id_costs_no_other_lease(void **state)
+{
+	int requests = 0;
+
+	(void) state;
+	for (int i = 0; i < 9; i++)
+	{
+		hold(i == 5 ? "bad" : "good", NULL);
+	}
+	wait_for_due();
+	while (call_count > 0)
+	{
+		assert_true(requests++ < 12);
+		answer(strstr(calls[0].ids, "bad") != NULL ? PUBSUB_INVALID : PUBSUB_OK, NULL);
+		lease_step(&lease, now_ms);
+	}
+	assert_int_equal(board.held, 8);
+	assert_int_equal(lease.extended, 8);
+	assert_true(lease_deadline(&lease) > now_ms);
+}
+
 static void
 many_are_sent_in_parts(void **state)
 {
@@ -305,6 +328,7 @@ main(void)
 		cmocka_unit_test_setup_teardown(lost_request_does_not_cost_the_lease, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(forgotten_message_is_not_looked_for, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(lost_lease_takes_what_follows_along, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(bad_id_costs_no_other_lease, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(many_are_sent_in_parts, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(each_pause_has_a_request, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(returned_message_is_forgotten_with_the_answer, set_up,
