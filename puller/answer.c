@@ -112,7 +112,11 @@ isolate(struct worker *worker, const struct db_answer *answer)
 	}
 	else if (answer->ordinal >= 1 && (size_t) answer->ordinal <= count)
 	{
+#ifndef INBOX_WITHOUT_FAILED_ALONE
 		batch_cut(worker->batch, (size_t) answer->ordinal - 1);
+#else
+		blame(worker, messages[answer->ordinal - 1], answer);
+#endif
 	}
 	else
 	{
@@ -235,7 +239,11 @@ static void
 suspect(struct message *message, bool shut_down)
 {
 	message->losses++;
+#ifndef INBOX_WITHOUT_SUSPECTS
 	message->suspect = !shut_down || message->losses >= LOSSES_LIMIT;
+#else
+	(void) shut_down;
+#endif
 }
 
 /*

@@ -234,7 +234,11 @@ keep_place(struct puller *puller, struct message *again)
 		if (message->lane == again->lane && message != again &&
 			strcmp(message->message_id, again->message_id) == 0)
 		{
+#ifndef INBOX_WITHOUT_KEPT_PLACE
 			message_replace(&puller->board, message, again);
+#else
+			message_forget(&puller->board, message);
+#endif
 			return;
 		}
 	}

@@ -46,7 +46,7 @@ foreach my $way (sort keys %ways)
         my @pullers = map { $scene->puller(handler => 'deadly', options => ['--workers=2']) } 1 .. 2;
 
         # Not by a query: the server is down now and then.
-        wait_until('a dead letter', sub { grep { $_->events('dead_letter') } @pullers }, 120);
+        wait_until('a dead letter', sub { grep { $_->events('dead_letter') } @pullers }, 60);
         $work->wait_applied($scene->{node}, 60);
         wait_until('all to be acknowledged',
             sub { $scene->{service}->stats($scene->{name})->{unacked} == 0 });
