@@ -359,50 +359,61 @@ COMMENT ON FUNCTION @extschema@.inbox_managed_verdicts(boolean, text[], bigint[]
 	bigint[]) IS
 	'the verdict of each message, by the claims that were read and by what came before it';
 
--- What fails below after this undoes it again, so it need not wait until the handlers have run.
-CREATE FUNCTION @extschema@.inbox_managed_keep(source text, this_id integer,
-	messages @extschema@.inbox_message[], hashes bigint[], verdicts text[]) RETURNS void
-	LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
+-- After the handlers: one that looks for its own failure has to find it.
+CREATE FUNCTION @extschema@.inbox_managed_close(messages @extschema@.inbox_message[], source text,
+	verdicts text[]) RETURNS void
+	LANGUAGE plpgsql VOLATILE SECURITY DEFINER PARALLEL UNSAFE
 	SET search_path = pg_catalog, pg_temp
 AS $$
 DECLARE
-	now_known record;
+	src record;
 	kept record;
-	kept_id integer := this_id;
 BEGIN
-	FOR kept IN
-		SELECT messages[v.n] AS message, hashes[v.n] AS hash, v.verdict
-		FROM unnest(verdicts) WITH ORDINALITY AS v(verdict, n)
-		WHERE v.verdict IN ('conflict', 'parked', 'expired') ORDER BY v.n
-	LOOP
-		IF kept.verdict = 'conflict' THEN
-			PERFORM @extschema@.inbox_failure_conflict(kept_id, (kept.message).key, kept.message,
-				kept.hash);
-		ELSE
-			PERFORM @extschema@.inbox_managed_keep_one(kept_id, kept.message, kept.hash,
-				kept.verdict);
-		END IF;
-	END LOOP;
-	-- While a claim was waited for, a failure of that key may have been recorded.
-	SELECT * INTO STRICT now_known FROM @extschema@.inbox_managed_source(source);
-	IF now_known.holding THEN
+	-- Read again: while a claim was waited for, a failure of that key may have been recorded.
+	SELECT * INTO src FROM @extschema@.inbox_managed_source(source);
+	IF verdicts && '{conflict,parked,expired}' THEN
+		FOR kept IN
+			SELECT messages[v.n] AS message, v.verdict,
+				@extschema@.inbox_payload_hash((messages[v.n]).payload) AS hash
+			FROM unnest(verdicts) WITH ORDINALITY AS v(verdict, n)
+			WHERE v.verdict IN ('conflict', 'parked', 'expired') ORDER BY v.n
+		LOOP
+			IF kept.verdict = 'conflict' THEN
+				PERFORM @extschema@.inbox_failure_conflict(src.id, (kept.message).key, kept.message, kept.hash);
+			ELSE
+				PERFORM @extschema@.inbox_managed_keep_one(src.id, kept.message, kept.hash, kept.verdict);
+			END IF;
+		END LOOP;
+	END IF;
+	IF src.holding THEN
 		DELETE FROM @extschema@.inbox_failure f
-			USING unnest(messages, verdicts) AS m(key, payload, attributes, ordering_key,
-				message_id, publish_time, delivery_attempt, source, verdict)
-			WHERE f.source_id = this_id AND f.key = m.key AND f.status = 'retrying'
+			USING ROWS FROM (unnest(messages), unnest(verdicts)) AS m(key, payload, attributes,
+				ordering_key, message_id, publish_time, delivery_attempt, source, verdict)
+			WHERE f.source_id = src.id AND f.key = m.key AND f.status = 'retrying'
 			AND m.verdict IN ('applied', 'duplicate');
 	END IF;
-	-- SKIP LOCKED: concurrent batches must not queue for this row; one of them noting it will do.
-	IF now_known.troubled AND 'applied' = ANY (verdicts) THEN
-		UPDATE @extschema@.inbox_source s
-			SET applied_at = clock_timestamp(), halted_since = NULL
-			WHERE s.id = (SELECT l.id FROM @extschema@.inbox_source l
-				WHERE l.id = this_id FOR UPDATE SKIP LOCKED);
+	IF src.troubled AND 'applied' = ANY (verdicts) THEN
+		PERFORM @extschema@.inbox_managed_applied(src.id);
 	END IF;
 END
 $$;
-COMMENT ON FUNCTION @extschema@.inbox_managed_keep(text, integer, @extschema@.inbox_message[],
-	bigint[], text[]) IS 'keeps what is not applied, and forgets the failures of what is';
+COMMENT ON FUNCTION @extschema@.inbox_managed_close(@extschema@.inbox_message[], text, text[]) IS
+	'the last part of a call: keeps what was not applied, and forgets the failures of what was';
+
+-- SKIP LOCKED: concurrent batches must not queue for this row; one of them noting it will do.
+CREATE FUNCTION @extschema@.inbox_managed_applied(this_id integer) RETURNS void
+	LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
+	SET search_path = pg_catalog, pg_temp
+AS $$
+BEGIN
+	UPDATE @extschema@.inbox_source s
+		SET applied_at = clock_timestamp(), halted_since = NULL
+		WHERE s.id = (SELECT l.id FROM @extschema@.inbox_source l
+			WHERE l.id = this_id FOR UPDATE SKIP LOCKED);
+END
+$$;
+COMMENT ON FUNCTION @extschema@.inbox_managed_applied(integer) IS
+	'notes a success, which ends a halt';
 
 CREATE FUNCTION @extschema@.inbox_managed_keep_one(this_id integer,
 	message @extschema@.inbox_message, hash bigint, kept_as text) RETURNS void
@@ -502,7 +513,6 @@ BEGIN
 			PERFORM @extschema@.inbox_managed_refuse_conflict(source, keys[1], given_hash, claim.found_hashes[1]);
 		END IF;
 	END IF;
-	PERFORM @extschema@.inbox_managed_keep(source, src.id, messages, hashes, verdicts);
 	IF cardinality(claim.new_keys) = 0 AND claim.found_keys IS NOT NULL THEN
 		PERFORM @extschema@.inbox_durable(true);
 	END IF;
@@ -511,7 +521,7 @@ END
 $$;
 COMMENT ON FUNCTION @extschema@.inbox_managed_open(@extschema@.inbox_message[], bigint, text,
 	boolean, boolean) IS
-	'the first half of a call: claims the keys of its messages; a verdict for each of them';
+	'the first part of a call: claims the keys of its messages; a verdict for each of them';
 
 CREATE FUNCTION @extschema@.inbox_managed_results(source text, keys text[], results jsonb[])
 	RETURNS void
@@ -694,7 +704,7 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION @extschema@.inbox_managed_run(@extschema@.inbox_message[], text[], oid, text,
-	boolean) IS 'the second half of a call: runs the handler, as the caller, for what is new';
+	boolean) IS 'the second part of a call: runs the handler, as the caller, for what is new';
 
 -- ---- what is called ------------------------------------------------------------------------
 
@@ -714,6 +724,7 @@ BEGIN
 	PERFORM @extschema@.inbox_managed_handler(handler);
 	verdicts := @extschema@.inbox_managed_open(messages, hash, source, true, true);
 	PERFORM @extschema@.inbox_managed_run(messages, verdicts, handler, source, false);
+	PERFORM @extschema@.inbox_managed_close(messages, source, verdicts);
 	RETURN verdicts[1] OPERATOR(pg_catalog.=) 'applied';
 END
 $$;
@@ -766,12 +777,14 @@ CREATE FUNCTION @extschema@.inbox_accept(key text, payload bytea DEFAULT NULL,
 	LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
 AS $$
 DECLARE
+	messages @extschema@.inbox_message[] := ARRAY[
+		ROW(key, payload, NULL, NULL, NULL, NULL, NULL, NULL)::@extschema@.inbox_message];
 	verdicts text[];
 BEGIN
 	PERFORM @extschema@.inbox_managed_writable('inbox_accept()');
-	verdicts := @extschema@.inbox_managed_open(ARRAY[
-		ROW(key, payload, NULL, NULL, NULL, NULL, NULL, NULL)::@extschema@.inbox_message],
-		@extschema@.inbox_payload_hash(payload), source, true, false);
+	verdicts := @extschema@.inbox_managed_open(messages, @extschema@.inbox_payload_hash(payload),
+		source, true, false);
+	PERFORM @extschema@.inbox_managed_close(messages, source, verdicts);
 	PERFORM @extschema@.inbox_managed_floor();
 	RETURN verdicts[1] OPERATOR(pg_catalog.=) 'applied';
 END
@@ -797,6 +810,7 @@ BEGIN
 	PERFORM @extschema@.inbox_managed_handler(handler);
 	verdicts := @extschema@.inbox_managed_open(messages, NULL, source, false, true);
 	PERFORM @extschema@.inbox_managed_run(messages, verdicts, handler, source, true);
+	PERFORM @extschema@.inbox_managed_close(messages, source, verdicts);
 	RETURN QUERY SELECT v.n::pg_catalog.int4, m.key, v.verdict
 		FROM ROWS FROM (pg_catalog.unnest(messages), pg_catalog.unnest(verdicts)) WITH ORDINALITY
 			AS m(key, payload, attributes, ordering_key, message_id, publish_time,
@@ -864,15 +878,28 @@ BEGIN
 				USING ERRCODE = 'IX001', HINT = 'Choose one that no message has.';
 		END IF;
 	END IF;
-	PERFORM @extschema@.inbox_managed_keep(f.name, f.source_id, ARRAY[message], ARRAY[NULL::bigint],
-		'{applied}');
-	UPDATE @extschema@.inbox_failure d SET status = 'resolved', retry_key = new_key,
-		retry_payload = new_payload, settled_at = clock_timestamp(), settled_by = session_user,
-		settled_why = 'retried' WHERE d.id = failure;
 END
 $$;
 COMMENT ON FUNCTION @extschema@.inbox_managed_retry(bigint, bytea, text) IS
-	'the part of inbox_retry_one that writes; no message where it was settled already';
+	'the first part of inbox_retry_one: locks the failure; no message where it was settled already';
+
+CREATE FUNCTION @extschema@.inbox_managed_resolve(failure bigint, new_payload bytea, new_key text)
+	RETURNS void
+	LANGUAGE plpgsql VOLATILE SECURITY DEFINER PARALLEL UNSAFE
+	SET search_path = pg_catalog, pg_temp
+AS $$
+BEGIN
+	PERFORM @extschema@.inbox_managed_applied(s.id) FROM @extschema@.inbox_failure f
+		JOIN @extschema@.inbox_source n ON n.id = f.source_id,
+		@extschema@.inbox_managed_source(n.name) s WHERE f.id = failure AND s.troubled;
+	UPDATE @extschema@.inbox_failure f SET status = 'resolved', retry_key = new_key,
+		retry_payload = new_payload, settled_at = clock_timestamp(), settled_by = session_user,
+		settled_why = 'retried'
+		WHERE f.id = failure AND f.status IN ('dead', 'parked', 'conflict');
+END
+$$;
+COMMENT ON FUNCTION @extschema@.inbox_managed_resolve(bigint, bytea, text) IS
+	'the last part of inbox_retry_one: notes that it was applied';
 
 CREATE FUNCTION @extschema@.inbox_retry_one(id bigint, payload bytea, key text) RETURNS boolean
 	LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
@@ -889,6 +916,7 @@ BEGIN
 	END IF;
 	PERFORM @extschema@.inbox_managed_run(ARRAY[failure.message], '{applied}',
 		@extschema@.inbox_managed_handler_oid(failure.handler), (failure.message).source, false);
+	PERFORM @extschema@.inbox_managed_resolve(id, payload, key);
 	RETURN true;
 END
 $$;
