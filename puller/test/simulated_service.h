@@ -39,7 +39,7 @@ struct item
 	/* the database */
 	bool claimed;
 	bool dead;
-	int tries; /* that failed */
+	int tries;	  /* that failed */
 	int attempts; /* 0: no row of a failure */
 	int64_t failed_ms;
 };
