@@ -7,27 +7,14 @@
 #include "failure.h"
 #include "log.h"
 #include "memory.h"
+#include "recording.h"
 #include "settle.h"
 #include "sqlstate.h"
 #include "verdict.h"
 #include "work.h"
 
-/* How long a message rests whose failure could not even be recorded. */
-#define UNRECORDED_PAUSE_MS 60000
 /* Connections lost by an orderly shutdown before what ran on them is suspected all the same. */
 #define LOSSES_LIMIT 10
-
-static void
-pause_for(struct worker *worker, const struct db_answer *answer)
-{
-	int64_t pause = backoff_next(&worker->backoff);
-
-	worker->not_before = clock_ms() + pause;
-	log_event(LOG_WARNING, "transaction_failed", "worker", LOG_INT, (int64_t) worker->db.number,
-			  "messages", LOG_INT, (int64_t) worker->run_count, "sqlstate", LOG_TEXT,
-			  answer->sqlstate, "err", LOG_TEXT, answer->message, "retry_in", LOG_SECONDS, pause,
-			  "hint", LOG_TEXT, "no message is to blame; it is tried again by itself", NULL);
-}
 
 /* A quiet queue has batches of one, a busy one big commits, a slow handler few at a time. */
 static void
@@ -159,7 +146,7 @@ shrink(struct worker *worker, const struct db_answer *answer)
 static void
 greet_again(struct worker *worker, const struct db_answer *answer)
 {
-	pause_for(worker, answer);
+	settle_pause(worker, answer);
 	settle_release(worker);
 	db_close(&worker->db, "the handler cannot be called any more");
 }
@@ -180,7 +167,7 @@ run_alone(struct worker *worker, const struct db_answer *answer)
 			  LOG_TEXT, answer->message, NULL);
 	if (was_alone)
 	{
-		pause_for(worker, answer);
+		settle_pause(worker, answer);
 	}
 }
 
@@ -201,14 +188,14 @@ run_failed(struct worker *worker, const struct db_answer *answer)
 {
 	if (answer->waited_for_lock)
 	{
-		pause_for(worker, answer);
+		settle_pause(worker, answer);
 		return;
 	}
 	acquit(worker);
 	switch (sqlstate_classify(answer->sqlstate))
 	{
 		case SQLSTATE_TRANSIENT:
-			pause_for(worker, answer);
+			settle_pause(worker, answer);
 			break;
 		case SQLSTATE_CONTENTION:
 			run_alone(worker, answer);
@@ -298,104 +285,6 @@ run_answered(struct worker *worker, const struct db_answer *answer)
 	}
 }
 
-/* A bad deploy must not turn a backlog into dead letters: all but a probe rests from now on. */
-static void
-halt(struct worker *worker, int64_t pause_ms)
-{
-	struct puller *puller = worker->puller;
-
-	if (!puller->halted)
-	{
-		log_event(LOG_ERROR, "source_halted", "source", LOG_TEXT, puller->config->source,
-				  "sqlstate", LOG_TEXT, worker->failure.sqlstate, "err", LOG_TEXT,
-				  worker->failure.error, "hint", LOG_TEXT,
-				  "messages failed one after another and none was applied: look at the handler; "
-				  "one message is tried now and then, and the first that is applied ends this",
-				  NULL);
-		backoff_reset(&puller->probe);
-	}
-	puller->halted = true;
-	puller->probe_ms = clock_ms() + backoff_next(&puller->probe);
-	/* It comes again behind what waits, so the next probe is another message if there is one. */
-	settle_return(worker, worker->failed, pause_ms);
-	settle_failure(worker);
-	settle_release(worker);
-}
-
-static void
-failure_recorded(struct worker *worker, const PGresult *rows)
-{
-	struct message *message = worker->failed;
-	struct verdict_of_failure verdict =
-		verdict_of_failure(worker->puller, message, &worker->failure, rows);
-
-	backoff_reset(&worker->backoff);
-	if (verdict.halted)
-	{
-		halt(worker, verdict.pause_ms);
-		return;
-	}
-	if (worker->batch != NULL && message->suspect && !verdict.durable)
-	{
-		/* It was only noted that it runs now: on with it, in the run that holds it alone. */
-		settle_failure(worker);
-		return;
-	}
-	if (verdict.durable)
-	{
-		if (worker->batch != NULL)
-		{
-			batch_remove(worker->batch, message);
-		}
-		settle_acknowledge(worker, message);
-	}
-	else
-	{
-		settle_return(worker, message, verdict.pause_ms);
-	}
-	settle_failure(worker);
-}
-
-static void
-failure_not_recorded(struct worker *worker, const struct db_answer *answer)
-{
-	enum sqlstate_class class = sqlstate_classify(answer->sqlstate);
-
-	if (class == SQLSTATE_TRANSIENT || class == SQLSTATE_CONTENTION)
-	{
-		pause_for(worker, answer);
-		return;
-	}
-	failure_log(worker->puller, worker->failed, &worker->failure, LOG_WARNING, "message_failed",
-				&(struct failure_outcome){.pause_ms = UNRECORDED_PAUSE_MS});
-	log_event(LOG_ERROR, "failure_not_recorded", "message_id", LOG_TEXT, worker->failed->message_id,
-			  "sqlstate", LOG_TEXT, answer->sqlstate, "err", LOG_TEXT, answer->message, "hint",
-			  LOG_TEXT,
-			  "the message is not acknowledged; as the extension's owner run: SELECT "
-			  "inbox_grant('role', 'puller')",
-			  NULL);
-	settle_return(worker, worker->failed, UNRECORDED_PAUSE_MS);
-	settle_failure(worker);
-}
-
-static void
-failure_answered(struct worker *worker, const struct db_answer *answer)
-{
-	switch (answer->outcome)
-	{
-		case DB_COMMITTED:
-			failure_recorded(worker, answer->rows);
-			break;
-		case DB_FAILED:
-			failure_not_recorded(worker, answer);
-			break;
-		case DB_UNKNOWN:
-			worker->puller->counters.unknown++;
-			settle_release(worker);
-			break;
-	}
-}
-
 /* In this turn, so that the connection gets its next batch without waiting for another event. */
 static void
 end_batch(struct worker *worker)
@@ -416,7 +305,7 @@ answer_take(struct worker *worker, const struct db_answer *answer)
 	worker->work = WORK_NONE;
 	if (work == WORK_FAIL)
 	{
-		failure_answered(worker, answer);
+		recording_answered(worker, answer);
 	}
 	else
 	{

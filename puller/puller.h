@@ -4,9 +4,11 @@
  *
  *	pull.c      asks for messages while there is credit
  *	decode.c    makes messages of a response
+ *	arrival.c   puts them in their place
  *	flow.c      hands ready messages to idle connections
  *	work.c      runs them in a transaction
  *	answer.c    says what its answer means for them
+ *	recording.c says so for one whose failure was recorded
  *	settle.c    sends each on its way
  *	ack.c       acknowledges what is durable          lease.c     gives back what is not
  */

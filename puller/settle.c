@@ -4,8 +4,10 @@
 #include <string.h>
 
 #include "ack.h"
+#include "clock.h"
 #include "failure.h"
 #include "lease.h"
+#include "log.h"
 
 void
 settle_batch(struct worker *worker)
@@ -129,4 +131,16 @@ settle_release(struct worker *worker)
 	}
 	settle_failure(worker);
 	settle_batch(worker);
+}
+
+void
+settle_pause(struct worker *worker, const struct db_answer *answer)
+{
+	int64_t pause = backoff_next(&worker->backoff);
+
+	worker->not_before = clock_ms() + pause;
+	log_event(LOG_WARNING, "transaction_failed", "worker", LOG_INT, (int64_t) worker->db.number,
+			  "messages", LOG_INT, (int64_t) worker->run_count, "sqlstate", LOG_TEXT,
+			  answer->sqlstate, "err", LOG_TEXT, answer->message, "retry_in", LOG_SECONDS, pause,
+			  "hint", LOG_TEXT, "no message is to blame; it is tried again by itself", NULL);
 }

@@ -26,6 +26,9 @@ void settle_release(struct worker *worker);
 /* The failure the worker was to record is done with. */
 void settle_failure(struct worker *worker);
 
+/* The transaction failed by nobody's fault: it is sent again after a growing pause. */
+void settle_pause(struct worker *worker, const struct db_answer *answer);
+
 /* Ends the worker's batch, if it has one. */
 void settle_batch(struct worker *worker);
 

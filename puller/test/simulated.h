@@ -16,13 +16,11 @@
 
 #include <cmocka.h>
 
-#include <arpa/inet.h>
-#include <endian.h>
-
 #include "clock.h"
 #include "flow.h"
 #include "load.h"
 #include "memory.h"
+#include "rows.h"
 #include "stop.h"
 
 #define PULLERS_MAX 2
@@ -295,51 +293,6 @@ lose_connection(struct worker *worker)
 	worker->db.state = DB_DOWN;
 	worker->db.retry_ms = world_ms + 200;
 	worker->db.events->answered(worker, &worker->db, &answer);
-}
-
-/* ---- rows ----------------------------------------------------------------------------------- */
-
-/* Rows of that many columns in binary format; free with PQclear(). */
-static inline PGresult *
-new_rows(int columns)
-{
-	PGresult *rows = PQmakeEmptyPGresult(NULL, PGRES_TUPLES_OK);
-	static char name[] = "column";
-	PGresAttDesc attributes[3];
-
-	for (int i = 0; i < columns; i++)
-	{
-		attributes[i] = (PGresAttDesc){.name = name, .format = 1};
-	}
-	assert_int_equal(PQsetResultAttrs(rows, columns, attributes), 1);
-	return rows;
-}
-
-static inline void
-set_int(PGresult *rows, int row, int column, int value)
-{
-	uint32_t wire = htonl((uint32_t) value);
-
-	assert_int_equal(PQsetvalue(rows, row, column, (char *) &wire, sizeof(wire)), 1);
-}
-
-static inline void
-set_text(PGresult *rows, int row, int column, const char *text)
-{
-	char copy[32];
-
-	snprintf(copy, sizeof(copy), "%s", text);
-	assert_int_equal(PQsetvalue(rows, row, column, copy, (int) strlen(copy)), 1);
-}
-
-static inline void
-set_double(PGresult *rows, int row, int column, double value)
-{
-	uint64_t wire;
-
-	memcpy(&wire, &value, sizeof(wire));
-	wire = htobe64(wire);
-	assert_int_equal(PQsetvalue(rows, row, column, (char *) &wire, sizeof(wire)), 1);
 }
 
 /* ---- pullers -------------------------------------------------------------------------------- */
