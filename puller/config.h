@@ -15,6 +15,13 @@
 
 struct config_origin;
 
+/* Where the password of a database connection comes from. */
+enum db_auth
+{
+	DB_AUTH_LIBPQ,	/* libpq's own places */
+	DB_AUTH_GCP_IAM /* a fresh access token for each connection */
+};
+
 struct config
 {
 	/* what is consumed, and into what */
@@ -34,7 +41,8 @@ struct config
 	int64_t max_lease;	  /* ms, 60 min */
 
 	/* database */
-	char *dbname;			 /* conninfo or URI, or NULL for libpq's own defaults */
+	char *dbname; /* conninfo or URI, or NULL for libpq's own defaults */
+	enum db_auth db_auth;
 	int workers;			 /* 1 */
 	int64_t handler_timeout; /* ms, 30 s */
 	int64_t lock_timeout;	 /* ms, 5 s: a row or key another transaction holds */

@@ -208,6 +208,30 @@ check_dbname(const struct config *config, struct fault *fault)
 	return true;
 }
 
+/* A token is a password that must not travel in the clear. */
+static bool
+check_tls(const struct config *config, struct fault *fault)
+{
+	PQconninfoOption *parts = config->dbname != NULL ? config_parse_dbname(config->dbname) : NULL;
+	bool plain = false;
+
+	for (PQconninfoOption *part = parts; part != NULL && part->keyword != NULL; part++)
+	{
+		plain |= strcmp(part->keyword, "sslmode") == 0 && part->val != NULL &&
+				 (strcmp(part->val, "disable") == 0 || strcmp(part->val, "allow") == 0 ||
+				  strcmp(part->val, "prefer") == 0);
+	}
+	PQconninfoFree(parts);
+	if (config->db_auth == DB_AUTH_GCP_IAM && plain)
+	{
+		return fault_set(fault,
+						 memory_copy_text("--db-auth gcp-iam sends a token, and --dbname has an "
+										  "sslmode that lets it travel in the clear"),
+						 memory_copy_text("Leave out sslmode, or set it to verify-full."));
+	}
+	return true;
+}
+
 /* ---- times -------------------------------------------------------------------------------- */
 
 static bool
@@ -228,7 +252,7 @@ config_check(struct config *config, struct fault *fault)
 {
 	return check_subscription(config, fault) && check_handler(config, fault) &&
 		   settle_source(config, fault) && endpoint_settle(config, fault) &&
-		   check_dbname(config, fault) &&
+		   check_dbname(config, fault) && check_tls(config, fault) &&
 		   check_shorter("--lock-timeout", config->lock_timeout, config,
 						 "every long wait for a row would end as a slow handler", fault) &&
 		   check_shorter("--batch-time", config->batch_time, config,

@@ -7,6 +7,7 @@
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/eventfd.h>
 #include <sys/queue.h>
 #include <unistd.h>
@@ -17,6 +18,7 @@ struct attempt
 {
 	STAILQ_ENTRY(attempt) link;
 	void *owner;
+	char *password; /* or NULL: libpq knows */
 	PGconn *connection;
 };
 
@@ -35,24 +37,58 @@ struct connector
 	bool stopping;
 };
 
+/* At least "require"; NULL where the environment asks for that or more. */
+static const char *
+sslmode_for_password(void)
+{
+	const char *mode = getenv("PGSSLMODE");
+	bool strict =
+		mode != NULL && (strcmp(mode, "require") == 0 || strncmp(mode, "verify-", 7) == 0);
+
+	return strict ? NULL : "require";
+}
+
 /*
  * Of a keyword that is given twice the last counts, so what stands before dbname is our default
  * and what stands behind it is not to be changed. Keepalives find a dead peer within a minute.
  */
 static PGconn *
-open_connection(const char *conninfo)
+open_connection(const char *conninfo, const char *password)
 {
-	static const char *const keywords[] = {
-		"connect_timeout",			 "keepalives_idle",	 "keepalives_interval",
-		"keepalives_count",			 "tcp_user_timeout", "dbname",
-		"fallback_application_name", "client_encoding",	 NULL};
-	const char *values[] = {"10", "30", "10", "3", "60000", conninfo, "inbox-puller", "UTF8", NULL};
+	static const char *const keywords[] = {"connect_timeout",
+										   "keepalives_idle",
+										   "keepalives_interval",
+										   "keepalives_count",
+										   "tcp_user_timeout",
+										   "sslmode",
+										   "dbname",
+										   "fallback_application_name",
+										   "client_encoding",
+										   "password",
+										   NULL};
+	const char *values[] = {"10",	  "30",
+							"10",	  "3",
+							"60000",  password != NULL ? sslmode_for_password() : NULL,
+							conninfo, "inbox-puller",
+							"UTF8",	  password,
+							NULL};
 
 	if (getenv("PGCONNECT_TIMEOUT") != NULL)
 	{
 		values[0] = NULL;
 	}
 	return PQconnectdbParams(keywords, values, 1);
+}
+
+static void
+forget_password(struct attempt *attempt)
+{
+	if (attempt->password != NULL)
+	{
+		explicit_bzero(attempt->password, strlen(attempt->password));
+	}
+	free(attempt->password);
+	attempt->password = NULL;
 }
 
 static struct attempt *
@@ -98,7 +134,8 @@ run(void *argument)
 
 	while ((attempt = next_attempt(connector)) != NULL)
 	{
-		attempt->connection = open_connection(connector->conninfo);
+		attempt->connection = open_connection(connector->conninfo, attempt->password);
+		forget_password(attempt);
 		hand_over(connector, attempt);
 	}
 	return NULL;
@@ -136,11 +173,12 @@ connector_fd(const struct connector *connector)
 }
 
 void
-connector_ask(struct connector *connector, void *owner)
+connector_ask(struct connector *connector, void *owner, const char *password)
 {
 	struct attempt *attempt = memory_new(sizeof(*attempt));
 
 	attempt->owner = owner;
+	attempt->password = memory_copy_text(password);
 	pthread_mutex_lock(&connector->mutex);
 	STAILQ_INSERT_TAIL(&connector->waiting, attempt, link);
 	pthread_cond_signal(&connector->asked);
@@ -183,6 +221,7 @@ free_attempts(struct attempts *attempts)
 	{
 		STAILQ_REMOVE_HEAD(attempts, link);
 		PQfinish(attempt->connection);
+		forget_password(attempt);
 		free(attempt);
 	}
 }

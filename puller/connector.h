@@ -17,8 +17,11 @@ struct connector *connector_new(const char *conninfo);
 /* Readable when a connection attempt has ended. */
 int connector_fd(const struct connector *connector);
 
-/* Asks for a connection; it comes back with "owner". Attempts run one after the other. */
-void connector_ask(struct connector *connector, void *owner);
+/*
+ * Asks for a connection; it comes back with "owner". Attempts run one after the other. With a
+ * password, which is copied, TLS is insisted on.
+ */
+void connector_ask(struct connector *connector, void *owner, const char *password);
 
 /* The next ended attempt, good or failed, or NULL; the caller finishes the connection. */
 PGconn *connector_take(struct connector *connector, void **owner);

@@ -67,10 +67,10 @@ db_close(struct db *db, const char *reason)
 }
 
 void
-db_connect(struct db *db)
+db_connect(struct db *db, const char *password)
 {
 	db->state = DB_CONNECTING;
-	connector_ask(db->connector, db);
+	connector_ask(db->connector, db, password);
 }
 
 /* Ends in DB_DOWN with the time of the next attempt set. */
@@ -97,6 +97,18 @@ log_failure(const struct db *db, const char *event)
 			  "it is tried again by itself; check --dbname, the PG* environment and the server",
 			  NULL);
 	free(error);
+}
+
+void
+db_await_password(struct db *db)
+{
+	db->state = DB_CONNECTING;
+}
+
+void
+db_no_password(struct db *db)
+{
+	go_down(db, DB_REFUSED_FOR_NOW);
 }
 
 static void

@@ -148,8 +148,14 @@ void db_init(struct db *db, int number, const struct config *config, struct conn
 			 const struct db_events *events, void *context);
 void db_free(struct db *db);
 
-/* Asks for a connection; only in DB_DOWN. */
-void db_connect(struct db *db);
+/* Asks for a connection, with a password of its own or NULL. */
+void db_connect(struct db *db, const char *password);
+
+/* From DB_DOWN to DB_CONNECTING, while a password is being fetched; then db_connect(). */
+void db_await_password(struct db *db);
+
+/* There is none: DB_DOWN, until the next attempt. */
+void db_no_password(struct db *db);
 
 /* The connector's connection for this db, good or not. */
 void db_connected(struct db *db, PGconn *connection);

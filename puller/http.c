@@ -159,6 +159,10 @@ set_options(struct http_request *request, const struct http_spec *spec)
 		/* Waiting for "100 Continue" costs a round trip or a second. */
 		add_header(request, "Expect:");
 	}
+	if (spec->direct)
+	{
+		SET(easy, CURLOPT_NOPROXY, "*");
+	}
 	if (spec->authorization != NULL)
 	{
 		add_header(request, spec->authorization);

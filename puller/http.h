@@ -34,6 +34,7 @@ struct http_spec
 	const char *method; /* "GET", "POST" */
 	const char *url;
 	const char *authorization; /* the whole header line, or NULL */
+	bool direct;			   /* never through a proxy */
 	const char *body;		   /* JSON; copied; NULL for none */
 	size_t body_size;
 	size_t response_limit; /* bytes */

@@ -15,6 +15,9 @@ static const char *const log_levels[] = {[LOG_DEBUG] = "debug",
 										 [LOG_ERROR] = "error",
 										 NULL};
 
+static const char *const db_auths[] = {
+	[DB_AUTH_LIBPQ] = "libpq", [DB_AUTH_GCP_IAM] = "gcp-iam", NULL};
+
 const char *const option_group_title[OPTION_GROUPS] = {
 	[OPTION_CONSUMED] = "What is consumed", [OPTION_PUBSUB] = "Pub/Sub",
 	[OPTION_DATABASE] = "Database",			[OPTION_BATCHES] = "Batches",
@@ -166,6 +169,20 @@ const struct option_row option_table[] = {
 		.help = "The database: a name, a connection string or a postgresql:// URI. What it leaves "
 				"out comes from libpq's own places, such as PGHOST, PGSERVICE and the password "
 				"file. Keep a password out of the command line, which other users can read.",
+	},
+	{
+		.name = "db-auth",
+		.kind = OPTION_ENUM,
+		.group = OPTION_DATABASE,
+		.metavar = "METHOD",
+		.initial = "libpq",
+		.offset = MEMBER(db_auth),
+		.choices = db_auths,
+		.help = "Where the password of a connection comes from: libpq's own places, or gcp-iam, "
+				"which takes a fresh access token from the metadata server for each connection, as "
+				"IAM database authentication of Cloud SQL and AlloyDB wants it. A token is sent "
+				"over TLS only: sslmode is require unless "
+				"--dbname or PGSSLMODE asks for more.",
 	},
 	{
 		.name = "workers",
