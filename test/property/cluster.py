@@ -29,6 +29,8 @@ class Cluster:
         self.data = os.path.join(folder, 'data')
         # The path of a socket has at most 107 bytes.
         self.sockets = tempfile.mkdtemp(prefix='inbox-property-')
+
+    def create(self):
         subprocess.run(['initdb', '-D', self.data, '-E', 'UTF8', '--no-locale', '-A', 'trust',
                         '-N'], check=True, stdout=subprocess.DEVNULL)
         with open(os.path.join(self.data, 'postgresql.conf'), 'a', encoding='utf8') as conf:
@@ -100,8 +102,7 @@ class Cluster:
         return True
 
     def close(self):
-        try:
-            self.pg_ctl('-m', 'immediate', 'stop')
-        finally:
-            shutil.rmtree(self.sockets, ignore_errors=True)
-            shutil.rmtree(self.data, ignore_errors=True)
+        subprocess.run(['pg_ctl', '-w', '-D', self.data, '-m', 'immediate', 'stop'],
+                       stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        shutil.rmtree(self.sockets, ignore_errors=True)
+        shutil.rmtree(self.data, ignore_errors=True)

@@ -128,6 +128,10 @@ class Trial:
             if status != 0:
                 self.problems.append('puller %d ended with status %d' % (number, status))
 
+    def close(self):
+        for puller in self.pullers:
+            puller.kill()
+
     # ---- who settles it ---------------------------------------------------------------------
 
     def release(self):
