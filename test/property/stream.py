@@ -66,7 +66,9 @@ class Stream:
     def draw_circumstances(self, draw):
         self.kill = KILLS[self.seed // 3 % len(KILLS)] if self.seed % 3 == 0 else None
         # Counted in messages acknowledged by then.
-        self.kills = sorted(draw.sample(range(20, 400), draw.choice([1, 1, 2]))) if self.kill else []
+        self.kills = []
+        if self.kill:
+            self.kills = sorted(draw.sample(range(20, 400), draw.choice([1, 1, 2])))
         self.max_attempts = draw.choice([1, 1, 2, 3])
         self.policy = draw.choice(['continue', 'continue', 'park'])
         self.pullers = draw.choice([1, 1, 2, 3])

@@ -160,7 +160,8 @@ class Trial:
     def first_dead(self):
         return self.cluster.json('''
             SELECT coalesce((SELECT json_build_object('id', f.id, 'intent',
-                    CASE reason WHEN 'handler' THEN convert_from(payload, 'UTF8')::json->'intent' END)
+                    CASE reason WHEN 'handler'
+                    THEN convert_from(payload, 'UTF8')::json->'intent' END)
                 FROM inbox_failure f JOIN inbox_source s ON s.id = source_id
                 WHERE name = '%s' AND status = 'dead' AND ordering_key IS NOT NULL
                 ORDER BY coalesce(publish_time, failed_at), f.id LIMIT 1), 'null')
