@@ -69,7 +69,7 @@ lease_return(struct lease *lease, struct message *message, int64_t pause_ms)
 bool
 lease_is_idle(const struct lease *lease)
 {
-	return !lease->given_back && lease->returns == 0;
+	return lease->board->count[MESSAGE_RETURNING] == 0;
 }
 
 int64_t
@@ -147,6 +147,11 @@ settle_extension(struct lease *lease, struct message *message, const struct leas
 				 const struct pubsub_answer *answer)
 {
 	message->lease_request = 0;
+	if (message->state == MESSAGE_RETURNING)
+	{
+		lease->given_back = true;
+		return;
+	}
 	switch (pubsub_id_result(answer, message->ack_id))
 	{
 		case PUBSUB_ID_DONE:
@@ -295,7 +300,6 @@ finish_return(void *context, const struct pubsub_answer *answer)
 	struct message *message;
 	struct message *next;
 
-	lease->returns--;
 	lease->returned_ms = clock_ms();
 	if (answer->outcome != PUBSUB_OK)
 	{
@@ -323,7 +327,8 @@ send_return(struct lease *lease)
 
 	TAILQ_FOREACH(message, &lease->board->list[MESSAGE_RETURNING], link)
 	{
-		if (message->request != 0)
+		/* An extension that is still on its way might come in last. */
+		if (message->request != 0 || message->lease_request != 0)
 		{
 			continue;
 		}
@@ -342,7 +347,6 @@ send_return(struct lease *lease)
 	{
 		return false;
 	}
-	lease->returns++;
 	pubsub_modify_ack_deadline(lease->pubsub, request->ids, request->count, request->seconds,
 							   finish_return, request);
 	return true;

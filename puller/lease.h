@@ -26,8 +26,7 @@ struct lease
 	const struct config *config;
 	int64_t next_due;	   /* no message is due earlier */
 	unsigned last_request; /* numbers requests, from 1 */
-	unsigned returns;	   /* requests under way that give messages back */
-	int64_t returned_ms;   /* when the last of them was answered */
+	int64_t returned_ms;   /* when one that gives messages back was answered last */
 	bool given_back;	   /* messages wait to be given back */
 	uint64_t extended;
 	uint64_t expired;
