@@ -188,7 +188,7 @@ find_remedy(const struct db_facts *facts)
 	{
 		return "run inbox-managed.sql of the version of inbox-puller";
 	}
-	return strcmp(facts->version, facts->library) != 0
+	return facts->version != NULL && strcmp(facts->version, facts->library) != 0
 			   ? "run: ALTER EXTENSION inbox UPDATE"
 			   : "install the same version of inbox-puller and of the extension";
 }

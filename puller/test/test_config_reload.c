@@ -51,6 +51,7 @@ end(struct reloading *reloading)
 static void
 expect_line(const char *log, const char *line)
 {
+	assert_non_null(log);
 	if (strstr(log, line) == NULL)
 	{
 		fail_msg("\"%s\" is not in: %s", line, log);
