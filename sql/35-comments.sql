@@ -1,5 +1,5 @@
 -- SPDX-License-Identifier: PostgreSQL
--- What these functions are, whoever does it: the library, or 30-functions-managed.sql.
+-- What these functions are, whoever does it: the library, or the parts that end in -managed.
 COMMENT ON FUNCTION @extschema@.inbox_process(text, jsonb, regproc, text) IS
 	'true: the handler ran in this transaction; false: a duplicate, nothing ran';
 

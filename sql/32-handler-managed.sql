@@ -1,0 +1,284 @@
+-- SPDX-License-Identifier: PostgreSQL
+-- ---- handlers ------------------------------------------------------------------------------
+
+CREATE FUNCTION @extschema@.inbox_managed_name(function oid) RETURNS text
+	LANGUAGE sql STABLE PARALLEL SAFE
+BEGIN ATOMIC
+	SELECT i.identity FROM pg_catalog.pg_identify_object('pg_catalog.pg_proc'::regclass, function, 0) i;
+END;
+COMMENT ON FUNCTION @extschema@.inbox_managed_name(oid) IS 'the full signature of a function';
+
+CREATE FUNCTION @extschema@.inbox_managed_refuse_handler(function oid, cause text) RETURNS void
+	LANGUAGE plpgsql STABLE PARALLEL SAFE
+	SET search_path = pg_catalog, pg_temp
+AS $$
+BEGIN
+	IF function IS NULL THEN
+		RAISE EXCEPTION 'the handler is NULL' USING ERRCODE = 'IX003',
+			HINT = 'Use inbox_accept to claim a key without a handler.';
+	ELSIF cause IS NULL THEN
+		RAISE EXCEPTION 'the handler, a function with OID %, does not exist', function
+			USING ERRCODE = 'undefined_function',
+				HINT = 'Name the handler by its name or signature.';
+	ELSIF cause = 'strict' THEN
+		RAISE EXCEPTION '% is strict and would not run for this message',
+				@extschema@.inbox_managed_name(function)
+			USING ERRCODE = 'IX003',
+				DETAIL = 'The message has no payload, and a strict function is not called with a NULL '
+					'argument: the message would be lost.',
+				HINT = format('ALTER FUNCTION %s CALLED ON NULL INPUT;',
+					@extschema@.inbox_managed_name(function));
+	ELSIF cause = 'right' THEN
+		RAISE EXCEPTION 'permission denied for handler %', @extschema@.inbox_managed_name(function)
+			USING ERRCODE = 'insufficient_privilege',
+				HINT = format('GRANT EXECUTE ON FUNCTION %s TO %I;',
+					@extschema@.inbox_managed_name(function), current_user);
+	END IF;
+	RAISE EXCEPTION '% cannot be a handler', @extschema@.inbox_managed_name(function)
+		USING ERRCODE = 'IX003', DETAIL = cause,
+			HINT = 'A handler is a plain function that takes (payload), (key text, payload) or '
+				'(inbox_message), where payload is jsonb, json, text or bytea.';
+END
+$$;
+COMMENT ON FUNCTION @extschema@.inbox_managed_refuse_handler(oid, text) IS
+	'says why a function cannot be a handler';
+
+-- The handler is called by its name and with arguments of exactly its types. Its result is asked
+-- for only where it is kept: what is not jsonb is thrown away.
+CREATE FUNCTION @extschema@.inbox_managed_handler(handler oid, OUT call text,
+	OUT takes_message boolean, OUT refuses_null boolean, OUT returns_jsonb boolean)
+	LANGUAGE plpgsql STABLE PARALLEL UNSAFE
+	SET search_path = pg_catalog, pg_temp
+AS $$
+DECLARE
+	own oid := '@extschema@.inbox_message'::regtype;
+	payloads oid[] := '{jsonb,json,text,bytea}'::regtype[];
+	proc record;
+	form integer;
+	cause text;
+BEGIN
+	SELECT p.prokind, p.proretset, p.pronargs, p.proargtypes, p.prorettype, p.proisstrict,
+			p.proname, n.nspname, has_function_privilege(p.oid, 'EXECUTE') AS allowed
+		INTO proc FROM pg_proc p JOIN pg_namespace n ON n.oid = p.pronamespace
+		WHERE p.oid = handler;
+	IF NOT FOUND THEN
+		PERFORM @extschema@.inbox_managed_refuse_handler(handler, NULL);
+	END IF;
+	form := CASE
+		WHEN proc.pronargs = 1 AND proc.proargtypes[0] = own THEN 3
+		WHEN proc.pronargs = 1 AND proc.proargtypes[0] = ANY (payloads) THEN 1
+		WHEN proc.pronargs = 2 AND proc.proargtypes[0] = 'text'::regtype
+			AND proc.proargtypes[1] = ANY (payloads) THEN 2 END;
+	cause := CASE
+		WHEN proc.prokind = 'p' THEN 'It is a procedure, which could commit half of its work.'
+		WHEN proc.prokind <> 'f' THEN 'It is an aggregate or a window function.'
+		WHEN proc.proretset THEN 'It returns a set.'
+		WHEN proc.nspname ~ '^pg_(toast_)?temp_'
+			THEN 'It lives in a temporary schema, where anyone may put a function.'
+		WHEN form IS NULL THEN 'Its arguments are other ones.'
+		WHEN NOT proc.allowed THEN 'right' END;
+	IF cause IS NOT NULL THEN
+		PERFORM @extschema@.inbox_managed_refuse_handler(handler, cause);
+	END IF;
+	call := format(CASE form WHEN 1 THEN 'SELECT %I.%I(%s)' WHEN 2 THEN 'SELECT %I.%I($1, %s)'
+			ELSE 'SELECT %I.%I($3)' END, proc.nspname, proc.proname,
+		CASE proc.proargtypes[proc.pronargs - 1]::regtype WHEN 'bytea'::regtype THEN '$2'
+			WHEN 'text'::regtype THEN 'pg_catalog.convert_from($2, ''UTF8'')'
+			ELSE format('pg_catalog.convert_from($2, ''UTF8'')::pg_catalog.%s',
+				proc.proargtypes[proc.pronargs - 1]::regtype) END);
+	takes_message := form = 3;
+	refuses_null := proc.proisstrict AND NOT takes_message;
+	returns_jsonb := proc.prorettype = 'jsonb'::regtype;
+END
+$$;
+COMMENT ON FUNCTION @extschema@.inbox_managed_handler(oid) IS
+	'how to call a handler; an error if it cannot be one, or the caller may not call it';
+
+CREATE FUNCTION @extschema@.inbox_managed_handler_oid(handler text) RETURNS oid
+	LANGUAGE plpgsql STABLE PARALLEL UNSAFE
+AS $$
+BEGIN
+	IF pg_catalog.strpos(handler, '(') OPERATOR(pg_catalog.>) 0 THEN
+		RETURN handler::pg_catalog.regprocedure;
+	END IF;
+	RETURN handler::pg_catalog.regproc;
+END
+$$;
+COMMENT ON FUNCTION @extschema@.inbox_managed_handler_oid(text) IS
+	'finds a handler by its name or signature';
+
+CREATE FUNCTION @extschema@.inbox_handler(handler text) RETURNS text
+	LANGUAGE plpgsql STABLE PARALLEL UNSAFE
+AS $$
+DECLARE
+	function oid := @extschema@.inbox_managed_handler_oid(handler);
+BEGIN
+	IF function IS NULL THEN
+		PERFORM @extschema@.inbox_managed_refuse_handler(NULL, NULL);
+	END IF;
+	PERFORM @extschema@.inbox_managed_handler(function);
+	RETURN @extschema@.inbox_managed_name(function);
+END
+$$;
+
+-- Each message is a statement of its own, because the text of a statement is what names it in
+-- errors.
+CREATE FUNCTION @extschema@.inbox_managed_run(messages @extschema@.inbox_message[], verdicts text[],
+	handler oid, source text, numbered boolean) RETURNS void
+	LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
+AS $$
+DECLARE
+	how record := @extschema@.inbox_managed_handler(handler);
+	this record;
+	call text;
+	result jsonb;
+	keys text[];
+	results jsonb[];
+BEGIN
+	FOR this IN
+		SELECT u.key, u.payload, CASE WHEN how.takes_message THEN ROW(u.key, u.payload,
+				u.attributes, u.ordering_key, u.message_id, u.publish_time, u.delivery_attempt,
+				inbox_managed_run.source)::@extschema@.inbox_message END AS message,
+			CASE WHEN numbered THEN u.n::pg_catalog.int4 END AS ordinal
+		FROM ROWS FROM (pg_catalog.unnest(messages), pg_catalog.unnest(verdicts))
+			WITH ORDINALITY AS u(key, payload, attributes, ordering_key, message_id, publish_time,
+				delivery_attempt, source, verdict, n)
+		WHERE u.verdict OPERATOR(pg_catalog.=) 'applied' ORDER BY u.n
+	LOOP
+		call := @extschema@.inbox_managed_mark(this.ordinal, this.key)
+			OPERATOR(pg_catalog.||) how.call;
+		IF how.refuses_null AND this.payload IS NULL THEN
+			EXECUTE @extschema@.inbox_managed_mark(this.ordinal, this.key) OPERATOR(pg_catalog.||)
+				'SELECT @extschema@.inbox_managed_refuse_handler($1, ''strict'')' USING handler;
+		ELSIF how.returns_jsonb THEN
+			EXECUTE call INTO result USING this.key, this.payload, this.message;
+			IF result IS NOT NULL THEN
+				keys := pg_catalog.array_append(keys, this.key);
+				results := pg_catalog.array_append(results, result);
+			END IF;
+		ELSE
+			EXECUTE call USING this.key, this.payload, this.message;
+		END IF;
+	END LOOP;
+	IF keys IS NOT NULL THEN
+		PERFORM @extschema@.inbox_managed_results(source, keys, results);
+	END IF;
+	PERFORM @extschema@.inbox_managed_floor();
+END
+$$;
+COMMENT ON FUNCTION @extschema@.inbox_managed_run(@extschema@.inbox_message[], text[], oid, text,
+	boolean) IS 'the second part of a call: runs the handler, as the caller, for what is new';
+
+-- ---- what is called ------------------------------------------------------------------------
+
+CREATE FUNCTION @extschema@.inbox_managed_process(key text, payload bytea, hash bigint, handler oid,
+	source text) RETURNS boolean
+	LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
+AS $$
+DECLARE
+	messages @extschema@.inbox_message[] := ARRAY[
+		ROW(key, payload, NULL, NULL, NULL, NULL, NULL, NULL)::@extschema@.inbox_message];
+	verdicts text[];
+BEGIN
+	PERFORM @extschema@.inbox_managed_writable('inbox_process()');
+	IF handler IS NULL THEN
+		PERFORM @extschema@.inbox_managed_refuse_handler(NULL, NULL);
+	END IF;
+	PERFORM @extschema@.inbox_managed_handler(handler);
+	verdicts := @extschema@.inbox_managed_open(messages, hash, source, true, true);
+	PERFORM @extschema@.inbox_managed_run(messages, verdicts, handler, source, false);
+	PERFORM @extschema@.inbox_managed_close(messages, source, verdicts);
+	RETURN verdicts[1] OPERATOR(pg_catalog.=) 'applied';
+END
+$$;
+COMMENT ON FUNCTION @extschema@.inbox_managed_process(text, bytea, bigint, oid, text) IS
+	'inbox_process, whatever the type of the payload';
+
+CREATE FUNCTION @extschema@.inbox_process(key text, payload jsonb, handler regproc,
+	source text DEFAULT 'default') RETURNS boolean
+	LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
+AS $$
+DECLARE
+	bytes bytea := pg_catalog.convert_to(payload::pg_catalog.text, 'UTF8');
+BEGIN
+	RETURN @extschema@.inbox_managed_process(key, bytes,
+		@extschema@.inbox_payload_hash(bytes) OPERATOR(pg_catalog.|) 1::bigint, handler, source);
+END
+$$;
+
+CREATE FUNCTION @extschema@.inbox_process(key text, payload json, handler regproc,
+	source text DEFAULT 'default') RETURNS boolean
+	LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
+AS $$
+BEGIN
+	RETURN @extschema@.inbox_process(key, pg_catalog.convert_to(payload::pg_catalog.text, 'UTF8'),
+		handler, source);
+END
+$$;
+
+CREATE FUNCTION @extschema@.inbox_process(key text, payload text, handler regproc,
+	source text DEFAULT 'default') RETURNS boolean
+	LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
+AS $$
+BEGIN
+	RETURN @extschema@.inbox_process(key, pg_catalog.convert_to(payload, 'UTF8'), handler, source);
+END
+$$;
+
+CREATE FUNCTION @extschema@.inbox_process(key text, payload bytea, handler regproc,
+	source text DEFAULT 'default') RETURNS boolean
+	LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
+AS $$
+BEGIN
+	RETURN @extschema@.inbox_managed_process(key, payload, @extschema@.inbox_payload_hash(payload),
+		handler, source);
+END
+$$;
+
+CREATE FUNCTION @extschema@.inbox_accept(key text, payload bytea DEFAULT NULL,
+	source text DEFAULT 'default') RETURNS boolean
+	LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
+AS $$
+DECLARE
+	messages @extschema@.inbox_message[] := ARRAY[
+		ROW(key, payload, NULL, NULL, NULL, NULL, NULL, NULL)::@extschema@.inbox_message];
+	verdicts text[];
+BEGIN
+	PERFORM @extschema@.inbox_managed_writable('inbox_accept()');
+	verdicts := @extschema@.inbox_managed_open(messages, @extschema@.inbox_payload_hash(payload),
+		source, true, false);
+	PERFORM @extschema@.inbox_managed_close(messages, source, verdicts);
+	PERFORM @extschema@.inbox_managed_floor();
+	RETURN verdicts[1] OPERATOR(pg_catalog.=) 'applied';
+END
+$$;
+
+CREATE FUNCTION @extschema@.inbox_process_batch(messages @extschema@.inbox_message[],
+	handler regproc, source text DEFAULT 'default')
+	RETURNS TABLE (ordinal integer, key text, verdict text)
+	LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE ROWS 200
+AS $$
+DECLARE
+	verdicts text[];
+BEGIN
+	PERFORM @extschema@.inbox_managed_writable('inbox_process_batch()');
+	IF messages IS NULL THEN
+		RAISE EXCEPTION 'messages is NULL' USING ERRCODE = 'null_value_not_allowed';
+	ELSIF pg_catalog.array_ndims(messages) OPERATOR(pg_catalog.>) 1 THEN
+		RAISE EXCEPTION 'messages must be a one-dimensional array, this one has %',
+			pg_catalog.array_ndims(messages) USING ERRCODE = 'array_subscript_error';
+	ELSIF handler IS NULL THEN
+		PERFORM @extschema@.inbox_managed_refuse_handler(NULL, NULL);
+	END IF;
+	PERFORM @extschema@.inbox_managed_handler(handler);
+	verdicts := @extschema@.inbox_managed_open(messages, NULL, source, false, true);
+	PERFORM @extschema@.inbox_managed_run(messages, verdicts, handler, source, true);
+	PERFORM @extschema@.inbox_managed_close(messages, source, verdicts);
+	RETURN QUERY SELECT v.n::pg_catalog.int4, m.key, v.verdict
+		FROM ROWS FROM (pg_catalog.unnest(messages), pg_catalog.unnest(verdicts)) WITH ORDINALITY
+			AS m(key, payload, attributes, ordering_key, message_id, publish_time,
+				delivery_attempt, source, verdict, n),
+			LATERAL (SELECT m.verdict, m.n) AS v(verdict, n);
+END
+$$;
+

@@ -1,0 +1,32 @@
+-- SPDX-License-Identifier: PostgreSQL
+-- ---- what only the library can do ----------------------------------------------------------
+
+CREATE FUNCTION @extschema@.inbox_check_variant()
+	RETURNS TABLE (name text, ok boolean, detail text)
+	LANGUAGE sql STABLE PARALLEL SAFE
+	SET search_path = pg_catalog, pg_temp
+AS $$
+	SELECT 'versions', m.version = @extschema@.inbox_version(),
+		format('managed, tables %s, functions %s', m.version, @extschema@.inbox_version())
+	FROM (SELECT v.version FROM @extschema@.inbox_managed v ORDER BY v.installed_at DESC LIMIT 1) m
+	UNION ALL
+	SELECT 'dump', true, 'the tables are part of every dump'
+	UNION ALL
+	SELECT 'min_synchronous_commit', current_setting('synchronous_commit') IN ('on', 'remote_apply'),
+		CASE WHEN current_setting('synchronous_commit') IN ('on', 'remote_apply')
+		THEN 'each call raises synchronous_commit to on; what lowers it later in the transaction counts'
+		ELSE format('synchronous_commit is %s by default: what lowers it after a call in the same '
+			'transaction is not raised again', current_setting('synchronous_commit')) END
+	UNION ALL
+	SELECT 'managed: settings', true, 'what a handler SETs, SET ROLE included, is not undone after '
+		'it: use SET clauses of the function'
+	UNION ALL
+	SELECT 'managed: prepared', true, CASE current_setting('max_prepared_transactions') WHEN '0'
+		THEN 'no transaction can be prepared'
+		ELSE 'PREPARE TRANSACTION is not refused: prepare none that used inbox, it would hold its keys' END
+	UNION ALL
+	SELECT 'managed: claims', true, 'a role that may call inbox_process can claim a key without '
+		'running a handler'
+$$;
+COMMENT ON FUNCTION @extschema@.inbox_check_variant() IS
+	'the part of inbox_check that only holds where inbox is not an extension';
