@@ -160,6 +160,20 @@ auth_header(const struct auth *auth)
 	return auth->header;
 }
 
+const char *
+auth_kind(const struct auth *auth)
+{
+	return auth->token_file != NULL ? "token_file" : "none";
+}
+
+/* A token says nothing about its owner to anybody but the service. */
+const char *
+auth_account(const struct auth *auth)
+{
+	(void) auth;
+	return NULL;
+}
+
 bool
 auth_refused(struct auth *auth, unsigned version)
 {

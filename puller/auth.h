@@ -34,6 +34,12 @@ int64_t auth_deadline(const struct auth *auth);
 /* The header line to send, or NULL for none; never to be logged. */
 const char *auth_header(const struct auth *auth);
 
+/* For people: the kind of credentials, never NULL; "none" with an emulator, "token_file". */
+const char *auth_kind(const struct auth *auth);
+
+/* Whose credentials they are, as an email address; NULL where that is not known. */
+const char *auth_account(const struct auth *auth);
+
 /*
  * The service answered 401 to a request with the token of that version: reads the file again,
  * unless another request found out before. True when there is another token now.
