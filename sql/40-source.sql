@@ -54,6 +54,18 @@ $$;
 COMMENT ON FUNCTION @extschema@.inbox_serve(text, text, text, boolean, text) IS
 	'checks a handler, and notes that a source is served with it from a subscription';
 
+CREATE FUNCTION @extschema@.inbox_served(source text)
+	RETURNS TABLE (handler text, subscription text, served_at timestamptz,
+		halted_since timestamptz, dedup_window interval)
+	LANGUAGE sql STABLE SECURITY DEFINER PARALLEL SAFE
+	SET search_path = pg_catalog, pg_temp
+AS $$
+	SELECT s.handler, s.subscription, s.served_at, s.halted_since, s.dedup_window
+	FROM @extschema@.inbox_source s WHERE s.name = inbox_served.source
+$$;
+COMMENT ON FUNCTION @extschema@.inbox_served(text) IS
+	'what a source was last served with; no row where it never was used';
+
 CREATE FUNCTION @extschema@.inbox_lock(source text, exclusive boolean DEFAULT false) RETURNS void
 	LANGUAGE plpgsql VOLATILE SECURITY DEFINER PARALLEL UNSAFE
 	SET search_path = pg_catalog, pg_temp

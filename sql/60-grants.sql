@@ -23,7 +23,8 @@ BEGIN
 		SELECT format('EXECUTE ON FUNCTION %s', f.oid::regprocedure)
 		FROM (VALUES
 			('{puller}'::text[], '{inbox_process,inbox_accept,inbox_process_batch,inbox_handler,
-				inbox_serve,inbox_source_serve,inbox_lock,inbox_fail}'::text[]),
+				inbox_serve,inbox_source_serve,inbox_lock,inbox_fail,inbox_served,
+				inbox_missing_rights}'::text[]),
 			('{puller,operator}', '{inbox_result,inbox_managed_writable,inbox_managed_floor,
 				inbox_managed_mark,inbox_managed_open,inbox_managed_close,
 				inbox_managed_results,inbox_managed_name,
@@ -44,6 +45,21 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION @extschema@.inbox_rights(text) IS 'what a puller, operator or monitor may do';
+
+CREATE FUNCTION @extschema@.inbox_missing_rights(role regrole, what text) RETURNS SETOF text
+	LANGUAGE sql STABLE SECURITY DEFINER PARALLEL SAFE
+	SET search_path = pg_catalog, pg_temp
+AS $$
+	SELECT r.object
+	FROM @extschema@.inbox_rights(what) AS r(object),
+		regexp_match(r.object, '^(\w+) ON (FUNCTION |SCHEMA |)(.*)$') AS part
+	WHERE NOT CASE part[2]
+		WHEN 'FUNCTION ' THEN has_function_privilege(role, to_regprocedure(part[3]), part[1])
+		WHEN 'SCHEMA ' THEN has_schema_privilege(role, to_regnamespace(part[3]), part[1])
+		ELSE has_table_privilege(role, to_regclass(part[3]), part[1]) END
+$$;
+COMMENT ON FUNCTION @extschema@.inbox_missing_rights(regrole, text) IS
+	'what inbox_grant would give to a role, and it does not have';
 
 CREATE FUNCTION @extschema@.inbox_grant(role regrole, what text) RETURNS void
 	LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE

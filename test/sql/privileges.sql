@@ -19,6 +19,9 @@ GRANT EXECUTE ON FUNCTION books.post TO inbox_puller;
 SELECT box.inbox_grant('inbox_puller', 'puller'), box.inbox_grant('inbox_operator', 'operator'),
 	box.inbox_grant('inbox_monitor', 'monitor');
 SELECT box.inbox_grant('inbox_puller', 'everything');
+SELECT box.inbox_missing_rights('inbox_puller', 'puller');
+SELECT box.inbox_missing_rights('inbox_monitor', 'operator') LIMIT 1;
+SELECT count(*) > 5 AS several FROM box.inbox_missing_rights('inbox_nobody', 'puller');
 
 -- PUBLIC has nothing.
 SELECT p.proname FROM pg_proc p, aclexplode(coalesce(p.proacl, acldefault('f', p.proowner))) a

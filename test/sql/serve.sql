@@ -18,6 +18,8 @@ SELECT inbox_serve('s', 'other.third', 'projects/p/subscriptions/b');
 SELECT handler_signature FROM inbox_serve('s', 'other.third', 'projects/p/subscriptions/b', take_over => true);
 SELECT handler_signature FROM inbox_serve('s', 'other.third', 'projects/p/subscriptions/b');
 SELECT name, handler, subscription, served_at IS NOT NULL AS served FROM inbox_source;
+SELECT handler, subscription, served_at IS NOT NULL AS served, halted_since, dedup_window FROM inbox_served('s');
+SELECT count(*) FROM inbox_served('t');
 
 SELECT inbox_serve('s', 'second', 'a');
 SELECT inbox_serve('s', 'missing', 'a');
