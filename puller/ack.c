@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "clock.h"
+#include "fault_point.h"
 #include "log.h"
 #include "memory.h"
 
@@ -49,6 +50,7 @@ cease_to_wait(struct ack *ack, const struct message *message)
 void
 ack_add(struct ack *ack, struct message *message)
 {
+	(void) FAULT_POINT("ack-add");
 	message_set_state(ack->board, message, MESSAGE_ACKING);
 	message->request_max = 0;
 	wait_for_request(ack, message);
@@ -177,6 +179,7 @@ finish(void *context, const struct pubsub_answer *answer)
 	struct message *message;
 	struct message *next;
 
+	(void) FAULT_POINT("ack-answered");
 	ack->in_flight--;
 	if (ack->ordered_request == request->number)
 	{

@@ -5,6 +5,7 @@
 
 #include "clock.h"
 #include "failure.h"
+#include "fault_point.h"
 #include "log.h"
 #include "memory.h"
 #include "recording.h"
@@ -57,6 +58,7 @@ settle_run(struct worker *worker, const PGresult *rows)
 	struct message **later = memory_new(count * sizeof(struct message *));
 	size_t laters = 0;
 
+	(void) FAULT_POINT("commit-read");
 	for (size_t i = 0; i < count; i++)
 	{
 		switch (verdict_of(worker->puller, messages[i], rows, i))
@@ -245,6 +247,7 @@ run_unknown(struct worker *worker, const struct db_answer *answer)
 	struct message **messages;
 	size_t count = batch_run(worker->batch, &messages);
 
+	(void) FAULT_POINT("outcome-unknown");
 	worker->puller->counters.unknown++;
 	log_event(LOG_WARNING, "outcome_unknown", "worker", LOG_INT, (int64_t) worker->db.number,
 			  "messages", LOG_INT, (int64_t) count, "sqlstate", LOG_TEXT, answer->sqlstate, "err",

@@ -9,6 +9,7 @@
 #include <sys/socket.h>
 
 #include "clock.h"
+#include "fault_point.h"
 #include "greeting.h"
 #include "log.h"
 #include "memory.h"
@@ -121,7 +122,7 @@ void
 db_connected(struct db *db, PGconn *connection)
 {
 	db->connection = connection;
-	if (PQstatus(connection) != CONNECTION_OK)
+	if (PQstatus(connection) != CONNECTION_OK || FAULT_POINT("connect"))
 	{
 		log_failure(db, "db_connect_failed");
 		go_down(db, DB_REFUSED_FOR_NOW);
@@ -184,6 +185,10 @@ move_data(struct db *db)
 	if (db->flush)
 	{
 		db->flush = PQflush(db->connection) == 1;
+		if (db->state == DB_BUSY)
+		{
+			FAULT_CUT("transaction-sent", PQsocket(db->connection));
+		}
 	}
 	do
 	{
@@ -214,6 +219,7 @@ step_greeting(struct db *db)
 			}
 			break;
 		case GREETING_DONE:
+			FAULT_CUT("greeted", PQsocket(db->connection));
 			db->state = DB_IDLE;
 			backoff_reset(&db->backoff);
 			log_event(LOG_INFO, "db_connected", "worker", LOG_INT, (int64_t) db->number, "handler",

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "clock.h"
+#include "fault_point.h"
 #include "log.h"
 #include "memory.h"
 
@@ -64,6 +65,7 @@ lease_return(struct lease *lease, struct message *message, int64_t pause_ms)
 	message->return_seconds =
 		(int) (((pause_ms < RETURN_MAX_MS ? pause_ms : RETURN_MAX_MS) + 999) / 1000);
 	lease->given_back = true;
+	(void) FAULT_POINT("give-back");
 }
 
 bool
@@ -184,6 +186,7 @@ finish_extension(void *context, const struct pubsub_answer *answer)
 	struct message *message;
 	struct message *next;
 
+	(void) FAULT_POINT("modack-answered");
 	if (answer->outcome != PUBSUB_OK)
 	{
 		log_failed(request, answer);

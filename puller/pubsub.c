@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "fault_point.h"
 #include "memory.h"
 
 /* The service holds a pull for about 90 s; giving up earlier leaves messages leased to nobody. */
@@ -217,7 +218,7 @@ judge(struct pubsub_answer *answer, const struct http_response *response, char *
 		answer->outcome = PUBSUB_TOO_LARGE;
 		snprintf(text, ERROR_SIZE, "the response is larger than --max-response");
 	}
-	else if (response->status == 0)
+	else if (response->status == 0 || FAULT_POINT("http-answered"))
 	{
 		answer->outcome = PUBSUB_TRANSIENT;
 		snprintf(text, ERROR_SIZE, "%s", response->error);
@@ -306,6 +307,7 @@ pubsub_pull(struct pubsub *pubsub, int max_messages, pubsub_callback callback, v
 	call->body = memory_format("{\"maxMessages\":%d}", max_messages);
 	call->response_limit = (size_t) pubsub->config->max_response;
 	call->timeout_ms = PULL_TIMEOUT_MS;
+	FAULT_URL("pull-send", call->url);
 	send_call(call);
 }
 
@@ -340,6 +342,7 @@ pubsub_acknowledge(struct pubsub *pubsub, char *const *ack_ids, size_t count,
 	struct call *call = new_call(pubsub, ":acknowledge", callback, context);
 
 	call->body = write_ids(ack_ids, count, "");
+	FAULT_URL("ack-send", call->url);
 	send_call(call);
 }
 
@@ -352,6 +355,7 @@ pubsub_modify_ack_deadline(struct pubsub *pubsub, char *const *ack_ids, size_t c
 
 	snprintf(tail, sizeof(tail), ",\"ackDeadlineSeconds\":%d", seconds);
 	call->body = write_ids(ack_ids, count, tail);
+	FAULT_URL("modack-send", call->url);
 	send_call(call);
 }
 

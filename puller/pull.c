@@ -7,6 +7,7 @@
 #include "arrival.h"
 #include "clock.h"
 #include "decode.h"
+#include "fault_point.h"
 #include "log.h"
 #include "memory.h"
 
@@ -257,6 +258,7 @@ take_messages(struct puller *puller, const struct pubsub_answer *answer, int ask
 	}
 	backoff_reset(&puller->pull.backoff);
 	puller->pull.waiting_for_person = false;
+	(void) FAULT_POINT("pull-decoded");
 	adapt_width(puller, answer, asked, got);
 	while ((message = TAILQ_FIRST(&messages)) != NULL)
 	{
@@ -273,7 +275,7 @@ take_answer(void *context, const struct pubsub_answer *answer)
 
 	puller->pull.in_flight--;
 	puller->pull.asked -= (size_t) pull->asked;
-	if (answer->outcome == PUBSUB_OK)
+	if (answer->outcome == PUBSUB_OK && !FAULT_POINT("pull-answered"))
 	{
 		take_messages(puller, answer, pull->asked);
 	}

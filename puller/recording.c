@@ -3,6 +3,7 @@
 
 #include "clock.h"
 #include "failure.h"
+#include "fault_point.h"
 #include "lease.h"
 #include "log.h"
 #include "settle.h"
@@ -95,6 +96,7 @@ not_recorded(struct worker *worker, const struct db_answer *answer)
 void
 recording_answered(struct worker *worker, const struct db_answer *answer)
 {
+	(void) FAULT_POINT("failure-answered");
 	switch (answer->outcome)
 	{
 		case DB_COMMITTED:

@@ -2,6 +2,7 @@
 #include "stop.h"
 
 #include "clock.h"
+#include "fault_point.h"
 #include "log.h"
 #include "work.h"
 
@@ -11,6 +12,7 @@
 void
 stop_begin(struct puller *puller)
 {
+	(void) FAULT_POINT("stop-begin");
 	puller->stopping = true;
 	puller->stop_deadline = clock_ms() + puller->config->grace;
 	log_event(LOG_INFO, "stopping", "held", LOG_INT, (int64_t) puller->board.held, "grace",
@@ -49,6 +51,7 @@ stop_step(struct puller *puller, int64_t now)
 {
 	bool ended = all_work_ended(puller);
 
+	(void) FAULT_POINT("stop-step");
 	if (now < puller->stop_deadline && (!ended || now < echo_end(puller)))
 	{
 		return;
@@ -58,6 +61,7 @@ stop_step(struct puller *puller, int64_t now)
 		log_event(LOG_WARNING, "grace_over", "held", LOG_INT, (int64_t) puller->board.held, "hint",
 				  LOG_TEXT, "what was not acknowledged comes again; nothing is lost", NULL);
 	}
+	(void) FAULT_POINT("stop-end");
 	puller_exit(puller, 0);
 }
 

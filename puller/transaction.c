@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "fault_point.h"
 #include "log.h"
 #include "memory.h"
 #include "sqlstate.h"
@@ -96,11 +97,12 @@ transaction_send(struct db *db, const struct db_statement *statement)
 
 	transaction_clear(db);
 	db->lock = statement->lock;
-	sent = send_plain(db, "BEGIN ISOLATION LEVEL READ COMMITTED") &&
+	sent = !FAULT_POINT("transaction-send") &&
+		   send_plain(db, "BEGIN ISOLATION LEVEL READ COMMITTED") &&
 		   send_plain(db, first_settings) && send_plain(db, lock) && send_plain(db, settings) &&
 		   send_statement(db, statement) && send_plain(db, "SET CONSTRAINTS ALL IMMEDIATE") &&
-		   PQpipelineSync(db->connection) == 1 && send_plain(db, "COMMIT") &&
-		   PQpipelineSync(db->connection) == 1;
+		   PQpipelineSync(db->connection) == 1 && !FAULT_POINT("commit-send") &&
+		   send_plain(db, "COMMIT") && PQpipelineSync(db->connection) == 1;
 	free(first_settings);
 	free(lock);
 	free(settings);
@@ -204,6 +206,7 @@ read_command(struct db *db, const PGresult *result)
 
 	if (db->syncs == 1)
 	{
+		FAULT_CUT("commit-answered", PQsocket(db->connection));
 		db->commit_answered = strcmp(tag, "COMMIT") == 0;
 		db->rolled_back = strcmp(tag, "ROLLBACK") == 0;
 	}
@@ -221,6 +224,7 @@ take_result(struct db *db, PGresult *result)
 	}
 	if (status == PGRES_TUPLES_OK && db->syncs == 0 && db->step == STEP_STATEMENT)
 	{
+		FAULT_CUT("call-answered", PQsocket(db->connection));
 		PQclear(db->rows);
 		db->rows = result;
 		return;

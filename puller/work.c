@@ -7,6 +7,7 @@
 
 #include "clock.h"
 #include "failure.h"
+#include "fault_point.h"
 #include "log.h"
 #include "memory.h"
 #include "record.h"
@@ -30,6 +31,7 @@ work_is_idle(const struct worker *worker)
 void
 work_take(struct worker *worker, struct message *const *messages, size_t count)
 {
+	(void) FAULT_POINT("batch-taken");
 	worker->batch = batch_new(messages, count);
 	for (size_t i = 0; i < count; i++)
 	{
@@ -59,6 +61,7 @@ take_unrunnable(struct worker *worker, struct message *message)
 static void
 take_suspect(struct worker *worker, struct message *message)
 {
+	(void) FAULT_POINT("suspect-taken");
 	work_take(worker, &message, 1);
 	worker->failed = message;
 	failure_of_suspect(&worker->failure);
@@ -169,6 +172,7 @@ send_failure(struct worker *worker)
 	char *sql;
 
 	buffer_init(&bytes, PARAMETER_LIMIT);
+	(void) FAULT_POINT("failure-send");
 	if (!record_append(&bytes, worker->failed))
 	{
 		abort();

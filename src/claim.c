@@ -9,6 +9,7 @@
 
 #include "claim.h"
 #include "claim_index.h"
+#include "fault_point.h"
 #include "promise.h"
 
 /* ---- by key ----------------------------------------------------------------------------- */
@@ -107,6 +108,7 @@ inbox_claim_settle(const inbox_source *source, inbox_message *message, bool hash
 	message->verdict = comparable && hash != message->hash ? INBOX_CONFLICT : INBOX_DUPLICATE;
 	message->hash_claimed = hashed;
 	message->claimed_hash = hash;
+	FAULT_POINT("duplicate");
 	inbox_promise(true);
 }
 

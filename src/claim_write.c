@@ -33,6 +33,7 @@
 
 #include "claim.h"
 #include "claim_index.h"
+#include "fault_point.h"
 
 /* About as many as a page takes. */
 #define CHUNK 64
@@ -171,6 +172,7 @@ look_up_or_wait(inbox_claim_reader *reader, const SnapshotData *now, const LOCKT
 			return left;
 		release(lock, ExclusiveLock);
 		n = drop_settled(open, n);
+		FAULT_POINT("claim-wait");
 		wait_for(reader, &busy);
 	}
 }
@@ -246,12 +248,14 @@ insert_all(const inbox_claim_reader *reader, const inbox_source *source, inbox_m
 		for (int i = 0; i < chunk; i++)
 			fill_slot(slots[i], source, open[done + i], now);
 		table_multi_insert(reader->table, slots, chunk, command, 0, NULL);
+		FAULT_POINT("claim-heap");
 		for (int i = 0; i < chunk && taken == NULL; i++)
 		{
 			if (!insert_index_entry(reader, info, &slots[i]->tts_tid, source, open[done + i]))
 				taken = open[done + i];
 		}
 	}
+	FAULT_POINT("claim-index");
 	for (int i = 0; i < made; i++)
 		ExecDropSingleTupleTableSlot(slots[i]);
 	return taken;
@@ -277,7 +281,10 @@ insert_unseen(const inbox_claim_reader *reader, const LOCKTAG *lock, const inbox
 	if (taken == NULL)
 		ReleaseCurrentSubTransaction();
 	else
+	{
+		FAULT_POINT("claim-taken");
 		RollbackAndReleaseCurrentSubTransaction();
+	}
 	MemoryContextSwitchTo(context);
 	CurrentResourceOwner = owner;
 	release(lock, ShareLock);

@@ -9,6 +9,7 @@
 #include "utils/builtins.h"
 
 #include "failure.h"
+#include "fault_point.h"
 
 void
 inbox_failure_expire(const inbox_source *source, inbox_claims *claims)
@@ -79,6 +80,7 @@ keep_message(const inbox_home *home, const inbox_source *source, const inbox_mes
 	nulls[4] = as->sqlstate != NULL ? ' ' : 'n';
 	values[4] = as->sqlstate != NULL ? CStringGetTextDatum(as->sqlstate) : (Datum) 0;
 	values[5] = CStringGetTextDatum(as->error);
+	FAULT_POINT("failure-keep");
 	caller = inbox_home_begin(home);
 	(void) inbox_home_run(home, message->verdict == INBOX_PARKED ? &park : &keep, values, nulls);
 	inbox_home_end(caller);

@@ -15,6 +15,7 @@
 
 #include "claim.h"
 #include "failure.h"
+#include "fault_point.h"
 #include "order.h"
 #include "process.h"
 
@@ -75,7 +76,9 @@ run_one(const inbox_call *call, inbox_message *message, kept_results *results)
 	bool isnull;
 
 	inbox_message_entered(&context, message->ordinal, message->key);
+	FAULT_POINT("handler-begin");
 	result = inbox_handler_run(call->home, call->handler, message, &call->source, &isnull);
+	FAULT_POINT("handler-end");
 	if (!isnull)
 		keep_result(results, message, result);
 	inbox_message_left(&context);
@@ -183,11 +186,14 @@ inbox_call_run(inbox_call *call, bool single)
 
 	if (call->count == 0)
 		return;
+	FAULT_POINT("call-begin");
 	if (call->handler != NULL)
 		inbox_source_lock(call->home, &call->source);
 	decide(call);
+	FAULT_POINT("decided");
 	any = mark_applied(call, single);
 	if (call->handler != NULL)
 		inbox_call_apply(call);
+	FAULT_POINT("applied");
 	write_failures(call, any);
 }

@@ -19,6 +19,7 @@
 #include "replication/walsender.h"
 #include "utils/guc.h"
 
+#include "fault_point.h"
 #include "promise.h"
 
 static const struct config_enum_entry floor_options[] = {
@@ -74,6 +75,7 @@ static void
 prove_what_was_read(void)
 {
 #ifndef INBOX_WITHOUT_DURABLE_DUPLICATE
+	FAULT_POINT("proof");
 	if (commit_waits_for_wal())
 		return;
 	if (SyncRepRequested() && SyncRepStandbyNames != NULL && SyncRepStandbyNames[0] != '\0')
@@ -103,7 +105,10 @@ at_transaction_event(XactEvent event, void *arg)
 	{
 		case XACT_EVENT_PRE_COMMIT:
 			if (verdict_given)
+			{
+				FAULT_POINT("pre-commit");
 				raise_synchronous_commit();
+			}
 			if (verdict_needs_proof)
 				prove_what_was_read();
 			break;
@@ -114,6 +119,8 @@ at_transaction_event(XactEvent event, void *arg)
 		case XACT_EVENT_COMMIT:
 		case XACT_EVENT_ABORT:
 		case XACT_EVENT_PREPARE:
+			if (verdict_given)
+				FAULT_POINT_ONLY(event == XACT_EVENT_COMMIT ? "committed" : "aborted");
 			verdict_given = verdict_needs_proof = false;
 			break;
 		case XACT_EVENT_PARALLEL_PRE_COMMIT:
