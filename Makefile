@@ -60,7 +60,7 @@ EXTRA_SUITES =
 TEST_SUITES = $(CHECK_SUITES) regress-managed isolation-managed tap-managed tap-ext pubsub-server conformance e2e e2e-managed property $(EXTRA_SUITES)
 E2E_TESTS = test/e2e/t
 
-.PHONY: unit regress isolation regress-managed isolation-managed tap-managed tap-ext e2e e2e-managed property guards
+.PHONY: unit regress isolation regress-managed isolation-managed tap-managed tap-ext e2e e2e-managed property guards mutants
 unit:
 	$(SUITE) unit $(MAKE) -s -C puller check
 regress: install-private
@@ -120,9 +120,11 @@ pubsub-server: install-private
 	$(TAP) $(SUITE) pubsub-server $(MAKE) -s -C test/pubsub check
 conformance: pubsub
 	$(SUITE) conformance $(MAKE) -s -C test/pubsub conformance
-# GUARDS names some of them: all unless given.
+# GUARDS and MUTANTS name some of them: all unless given.
 guards: install-private pubsub
 	$(SUITE) guards test/guards/run $(GUARDS)
+mutants: install-private pubsub
+	$(SUITE) mutants test/guards/run --mutants $(MUTANTS)
 .PHONY: sanitize style tidy
 sanitize:
 	$(SUITE) sanitize $(MAKE) -s -C puller check SAN=address,undefined
@@ -165,7 +167,7 @@ demo-here: install-private puller pubsub
 bench bench-contention:
 	@test/env/packages build demo
 	@test/env/unprivileged $(MAKE) --no-print-directory -s $@-here
-bench-here bench-contention-here: install-private puller pubsub
+bench-here bench-contention-here: install-private managed puller pubsub
 	@$(MAKE) -C bench PG_CONFIG=$(SERVER_BIN)/pg_config
 	@bench/$(if $(findstring contention,$@),contention,run)
 
