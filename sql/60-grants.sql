@@ -16,6 +16,8 @@ BEGIN
 			('{operator}', 'SELECT ON @extschema@.inbox_claim'),
 			('{operator}', 'SELECT ON @extschema@.inbox_claim_result'),
 			('{operator}', 'SELECT ON @extschema@.inbox_failure'),
+			('{operator}', 'SELECT ON @extschema@.inbox_dead_letters'),
+			('{operator}', 'SELECT ON @extschema@.inbox_audit'),
 			('{puller,operator,monitor}', 'SELECT ON ' || to_regclass('@extschema@.inbox_managed'))
 		) AS r(who, object)
 		WHERE what = ANY (r.who) AND object IS NOT NULL
@@ -32,7 +34,8 @@ BEGIN
 				inbox_managed_run,inbox_managed_process,inbox_payload_hash}'),
 			('{operator}', '{inbox_managed_retry,inbox_managed_resolve}'),
 			('{puller,operator,monitor}', '{inbox_check,inbox_check_server,inbox_check_tables,
-				inbox_check_key,inbox_check_variant}'),
+				inbox_check_key,inbox_check_variant,inbox_status,inbox_failures}'),
+			('{operator}', '{inbox_payload_text}'),
 			('{operator}', '{inbox_import,inbox_process,inbox_lock,inbox_retry,inbox_retry_one,
 				inbox_retry_lock,inbox_retry_check,inbox_retry_failed,inbox_retry_pick,inbox_retry_all,inbox_release,
 				inbox_release_next,inbox_discard,inbox_discard_one,inbox_configure,inbox_history,

@@ -30,9 +30,10 @@ BEGIN
 		FROM pg_catalog.pg_proc p WHERE p.proname LIKE 'inbox\_%'
 			AND p.pronamespace = '@extschema@'::pg_catalog.regnamespace
 		UNION ALL
-		SELECT CASE c.relkind WHEN 'S' THEN 'SEQUENCE' WHEN 'c' THEN 'TYPE' ELSE 'TABLE' END,
+		SELECT CASE c.relkind WHEN 'S' THEN 'SEQUENCE' WHEN 'c' THEN 'TYPE'
+				WHEN 'v' THEN 'VIEW' ELSE 'TABLE' END,
 			c.oid::pg_catalog.regclass::text
-		FROM pg_catalog.pg_class c WHERE c.relname LIKE 'inbox\_%' AND c.relkind IN ('r', 'S', 'c')
+		FROM pg_catalog.pg_class c WHERE c.relname LIKE 'inbox\_%' AND c.relkind IN ('r', 'S', 'c', 'v')
 			AND c.relnamespace = '@extschema@'::pg_catalog.regnamespace
 	LOOP
 		EXECUTE pg_catalog.format('ALTER EXTENSION inbox ADD %s %s', member.kind, member.name);

@@ -8,6 +8,7 @@ DECLARE
 BEGIN
 	SELECT string_agg(p.oid::regprocedure::text, ', ') INTO functions FROM pg_proc p
 		WHERE p.pronamespace = quote_ident(schema)::regnamespace AND p.proname LIKE 'inbox\_%';
+	EXECUTE format('DROP VIEW %I.inbox_dead_letters', schema);
 	EXECUTE 'DROP FUNCTION ' || functions || ' CASCADE';
 	EXECUTE format('DROP TABLE %1$I.inbox_source, %1$I.inbox_claim, %1$I.inbox_claim_result, '
 		'%1$I.inbox_failure, %1$I.inbox_managed CASCADE', schema);
