@@ -4,13 +4,13 @@ package Demo::Puller;
 use strict;
 use warnings;
 use POSIX qw(WNOHANG);
-use Inbox::Service;
+use Inbox::Child;
 
 # "log" is where it writes its events, as JSON; further arguments are options of inbox-puller.
 sub start
 {
     my ($class, $program, $log, @options) = @_;
-    my $pid = Inbox::Service::spawn($log, $program, '--log-format=json', '--log-level=debug',
+    my $pid = Inbox::Child::spawn($log, $program, '--log-format=json', '--log-level=debug',
         @options);
     return bless { pid => $pid, log => $log, owner => $$ }, $class;
 }

@@ -6,6 +6,7 @@ use warnings;
 use File::Temp qw(tempdir);
 use JSON::PP;
 use Test::More;
+use Inbox::Child;
 use Inbox::Ledger;
 use Inbox::Puller;
 use Inbox::Service;
@@ -114,7 +115,7 @@ subtest 'settings' => sub {
         INBOX_WORKERS => '2', INBOX_DBNAME => $node->connstr('postgres') . ' password=open-sesame');
     my $log = Inbox::Puller::new_log();
     my $puller = bless { log => $log }, 'Inbox::Puller';
-    $puller->{pid} = Inbox::Service::spawn($log, "$ENV{INBOX_ROOT}/puller/inbox-puller",
+    $puller->{pid} = Inbox::Child::spawn($log, "$ENV{INBOX_ROOT}/puller/inbox-puller",
         '--config', $ini, '--workers=1');
     $puller->wait_event('message', sub { $_[0]{verdict} eq 'applied' });
     is($puller->stop, 0, 'stops with status 0');

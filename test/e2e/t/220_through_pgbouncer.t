@@ -5,6 +5,7 @@ use strict;
 use warnings;
 use Test::More;
 use Time::HiRes qw(sleep);
+use Inbox::Child;
 use Inbox::Puller;
 use Inbox::Scene;
 use Inbox::Service;
@@ -40,7 +41,7 @@ INI
 
 sub start_pooler
 {
-    my $pid = Inbox::Service::spawn("$dir/pgbouncer.log", $pgbouncer, "$dir/pgbouncer.ini");
+    my $pid = Inbox::Child::spawn("$dir/pgbouncer.log", $pgbouncer, "$dir/pgbouncer.ini");
     wait_until('pgbouncer to listen',
         sub { IO::Socket::INET->new(PeerAddr => '127.0.0.1', PeerPort => $port) }, 20);
     return $pid;

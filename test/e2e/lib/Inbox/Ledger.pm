@@ -7,7 +7,7 @@ use strict;
 use warnings;
 use PostgreSQL::Test::Cluster;
 use PostgreSQL::Test::Utils;
-use Inbox::Service;
+use Inbox::Child;
 use Inbox::Wait;
 
 my $holders = 0;
@@ -115,7 +115,7 @@ sub hold
     my ($node, $sql, $database) = @_;
     my $name = 'holder ' . ++$holders;
     my $log = "$PostgreSQL::Test::Utils::log_path/holder.log";
-    my $pid = Inbox::Service::spawn($log, 'psql', '-XAtq', '-v', 'ON_ERROR_STOP=1',
+    my $pid = Inbox::Child::spawn($log, 'psql', '-XAtq', '-v', 'ON_ERROR_STOP=1',
         '-d', $node->connstr($database // 'postgres') . " application_name='$name'",
         '-c', "BEGIN; $sql; SELECT pg_sleep(600)");
     wait_for($node, "SELECT count(*) FROM pg_stat_activity WHERE application_name = '$name' "

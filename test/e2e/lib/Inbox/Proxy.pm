@@ -6,10 +6,10 @@
 package Inbox::Proxy;
 use strict;
 use warnings;
+use parent 'Inbox::Child';
 use File::Temp qw(tempdir);
 use IO::Socket::INET;
 use JSON::PP;
-use Inbox::Service;
 use Inbox::Wait;
 
 # "to" is ADDRESS:PORT or the path of a Unix socket; "options" are further arguments.
@@ -18,7 +18,7 @@ sub start
     my ($class, %args) = @_;
     my $dir = tempdir(CLEANUP => 1);
     my $self = bless { log => "$dir/proxy.log", dir => $dir }, $class;
-    $self->{pid} = Inbox::Service::spawn($self->{log}, "$ENV{INBOX_ROOT}/test/pubsub/inbox-proxy",
+    $self->{pid} = Inbox::Child::spawn($self->{log}, "$ENV{INBOX_ROOT}/test/pubsub/inbox-proxy",
         '--to', $args{to}, '--protocol', $args{protocol} // 'tcp', @{ $args{options} // [] });
     ($self->{host}, $self->{port}, my $control) = @{
         wait_until('the proxy to listen', sub {
@@ -65,20 +65,6 @@ sub stats
     return JSON::PP->new->decode($self->command('stats'));
 }
 
-sub stop
-{
-    my ($self) = @_;
-    return unless $self->{pid};
-    kill('KILL', -$self->{pid});
-    waitpid($self->{pid}, 0);
-    delete $self->{pid};
-}
-
-sub DESTROY
-{
-    my ($self) = @_;
-    local ($?, $!, $@);
-    $self->stop;
-}
+sub stop { $_[0]->kill_all }
 
 1;

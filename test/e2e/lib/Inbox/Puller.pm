@@ -6,6 +6,7 @@
 package Inbox::Puller;
 use strict;
 use warnings;
+use parent 'Inbox::Child';
 use File::Basename qw(basename);
 use JSON::PP;
 use POSIX qw(:sys_wait_h);
@@ -69,7 +70,7 @@ sub start
     $ENV{PUBSUB_EMULATOR_HOST} = $args{service}->host
       if $args{service} && !exists($args{env}{PUBSUB_EMULATOR_HOST});
     delete $ENV{PUBSUB_EMULATOR_HOST} unless defined $ENV{PUBSUB_EMULATOR_HOST};
-    $self->{pid} = Inbox::Service::spawn($self->{log}, @command);
+    $self->{pid} = Inbox::Child::spawn($self->{log}, @command);
     return $self;
 }
 
@@ -150,15 +151,6 @@ sub kill9
     my ($self) = @_;
     $self->signal('KILL');
     return $self->wait_end(10);
-}
-
-sub DESTROY
-{
-    my ($self) = @_;
-    local ($?, $!, $@);
-    return unless $self->{pid};
-    kill('KILL', -$self->{pid});
-    waitpid($self->{pid}, 0);
 }
 
 1;

@@ -7,12 +7,12 @@
 package Inbox::Service;
 use strict;
 use warnings;
+use parent 'Inbox::Child';
 use File::Temp qw(tempdir);
 use HTTP::Tiny;
 use IO::Socket::INET;
 use JSON::PP;
 use MIME::Base64 qw(encode_base64);
-use POSIX qw(setsid);
 use Inbox::Wait;
 
 my $json = JSON::PP->new->utf8->canonical;
@@ -41,22 +41,6 @@ sub free_port
     return $socket->sockport;
 }
 
-# A process of its own session, so that what it starts can be stopped with it.
-sub spawn
-{
-    my ($log, @command) = @_;
-    my $pid = fork() // die "could not fork: $!\n";
-    if ($pid == 0)
-    {
-        setsid();
-        open(STDIN, '<', '/dev/null');
-        open(STDOUT, '>>', $log);
-        open(STDERR, '>&', \*STDOUT);
-        exec(@command) or POSIX::_exit(127);
-    }
-    return $pid;
-}
-
 sub start
 {
     my ($class, $kind, @options) = @_;
@@ -80,7 +64,7 @@ sub start_google
 {
     my ($self) = @_;
     my $port = $self->{port} || free_port();
-    $self->{pid} = spawn($self->{log}, emulator_path(), '--host=127.0.0.1', "--port=$port");
+    $self->{pid} = Inbox::Child::spawn($self->{log}, emulator_path(), '--host=127.0.0.1', "--port=$port");
     $self->{url} = "http://127.0.0.1:$port";
     wait_until('the emulator to listen',
         sub { IO::Socket::INET->new(PeerAddr => '127.0.0.1', PeerPort => $port) }, 60);
@@ -89,7 +73,7 @@ sub start_google
 sub start_own
 {
     my ($self) = @_;
-    $self->{pid} = spawn($self->{log}, "$ENV{INBOX_ROOT}/test/pubsub/inbox-pubsub",
+    $self->{pid} = Inbox::Child::spawn($self->{log}, "$ENV{INBOX_ROOT}/test/pubsub/inbox-pubsub",
         '--listen', "127.0.0.1:$self->{port}", @{ $self->{options} });
     $self->{url} = wait_until('the Pub/Sub server to listen',
         sub { $self->slurp_log =~ /^listening on (\S+)/m ? $1 : undef }, 30);
@@ -229,22 +213,6 @@ sub history
     return defined $event ? grep { $_->{event} eq $event } @events : @events;
 }
 
-# ---- the end ------------------------------------------------------------------------------
-
-sub stop
-{
-    my ($self) = @_;
-    return unless $self->{pid};
-    kill('KILL', -$self->{pid});
-    waitpid($self->{pid}, 0);
-    delete $self->{pid};
-}
-
-sub DESTROY
-{
-    my ($self) = @_;
-    local ($?, $!, $@);
-    $self->stop;
-}
+sub stop { $_[0]->kill_all }
 
 1;
