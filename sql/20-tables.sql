@@ -151,6 +151,30 @@ COMMENT ON COLUMN @extschema@.inbox_failure.settled_at IS 'when it was resolved 
 COMMENT ON COLUMN @extschema@.inbox_failure.settled_by IS 'who did that';
 COMMENT ON COLUMN @extschema@.inbox_failure.settled_why IS 'the reason given';
 
-REVOKE ALL ON @extschema@.inbox_source, @extschema@.inbox_claim,
-	@extschema@.inbox_claim_result, @extschema@.inbox_failure FROM PUBLIC;
+CREATE TABLE @extschema@.inbox_audit (
+	id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+	at timestamptz NOT NULL DEFAULT pg_catalog.clock_timestamp(),
+	who text NOT NULL DEFAULT session_user,
+	source_id integer NOT NULL,
+	failure_id bigint,
+	act text NOT NULL,
+	detail jsonb NOT NULL DEFAULT '{}'
+);
+CREATE INDEX inbox_audit_failure ON @extschema@.inbox_audit (failure_id)
+	WHERE failure_id IS NOT NULL;
+COMMENT ON TABLE @extschema@.inbox_audit IS
+	'what people did that no other table tells: one row for each act, never changed';
+COMMENT ON INDEX @extschema@.inbox_audit_failure IS 'what was tried with a failure';
+COMMENT ON COLUMN @extschema@.inbox_audit.id IS 'the order of the acts';
+COMMENT ON COLUMN @extschema@.inbox_audit.at IS 'when';
+COMMENT ON COLUMN @extschema@.inbox_audit.who IS 'the role that was logged in';
+COMMENT ON COLUMN @extschema@.inbox_audit.source_id IS 'inbox_source.id';
+COMMENT ON COLUMN @extschema@.inbox_audit.failure_id IS
+	'inbox_failure.id; NULL where the act was about the source';
+COMMENT ON COLUMN @extschema@.inbox_audit.act IS
+	'retried (and failed again), taken over, imported';
+COMMENT ON COLUMN @extschema@.inbox_audit.detail IS 'the rest of it';
+
+REVOKE ALL ON @extschema@.inbox_source, @extschema@.inbox_claim, @extschema@.inbox_claim_result,
+	@extschema@.inbox_failure, @extschema@.inbox_audit FROM PUBLIC;
 

@@ -6,4 +6,6 @@ SELECT pg_catalog.pg_extension_config_dump('@extschema@.inbox_claim', '');
 SELECT pg_catalog.pg_extension_config_dump('@extschema@.inbox_claim_result', '');
 SELECT pg_catalog.pg_extension_config_dump('@extschema@.inbox_failure', '');
 SELECT pg_catalog.pg_extension_config_dump('@extschema@.inbox_failure_id_seq', '');
+SELECT pg_catalog.pg_extension_config_dump('@extschema@.inbox_audit', '');
+SELECT pg_catalog.pg_extension_config_dump('@extschema@.inbox_audit_id_seq', '');
 

@@ -65,7 +65,7 @@ AS $$
 		format('extension %s, library %s', e.extversion, @extschema@.inbox_version())
 	FROM pg_extension e WHERE e.extname = 'inbox'
 	UNION ALL
-	SELECT 'dump', count(*) = 6, format('%s of 6 tables and sequences are part of a dump', count(*))
+	SELECT 'dump', count(*) = 8, format('%s of 8 tables and sequences are part of a dump', count(*))
 	FROM pg_extension e, unnest(e.extconfig) c WHERE e.extname = 'inbox'
 	UNION ALL
 	SELECT 'min_synchronous_commit', true,

@@ -6,13 +6,14 @@ CREATE FUNCTION @extschema@.inbox_source_serve(source text, handler text, subscr
 AS $$
 DECLARE
 	found @extschema@.inbox_source;
+	otherwise boolean;
 BEGIN
 	source_id := @extschema@.inbox_source_ensure(source);
 	SELECT s.* INTO STRICT found FROM @extschema@.inbox_source s
 		WHERE s.id = source_id FOR UPDATE;
-	IF NOT take_over AND (found.handler <> inbox_source_serve.handler
-		OR found.subscription <> inbox_source_serve.subscription)
-	THEN
+	otherwise := coalesce(found.handler <> inbox_source_serve.handler
+		OR found.subscription <> inbox_source_serve.subscription, false);
+	IF otherwise AND NOT take_over THEN
 		RAISE EXCEPTION 'source "%" is served otherwise', source
 			USING ERRCODE = 'IX005',
 				DETAIL = format('It was last served with handler %s from subscription %s; '
@@ -22,6 +23,13 @@ BEGIN
 				HINT = 'Two handlers on one source lose messages: each finds the keys of the '
 					'other. Use another --source, or say with --take-over that this one '
 					'replaces what was there.';
+	ELSIF otherwise THEN
+		INSERT INTO @extschema@.inbox_audit (source_id, act, detail)
+			VALUES (found.id, 'taken over', jsonb_build_object(
+				'handler', inbox_source_serve.handler,
+				'subscription', inbox_source_serve.subscription,
+				'replaces', jsonb_build_object('handler', found.handler,
+					'subscription', found.subscription)));
 	END IF;
 	UPDATE @extschema@.inbox_source s SET
 		handler = inbox_source_serve.handler,

@@ -80,6 +80,19 @@ CREATE FUNCTION @extschema@.inbox_fail_attempts(failure @extschema@.inbox_failur
 COMMENT ON FUNCTION @extschema@.inbox_fail_attempts(@extschema@.inbox_failure, text) IS
 	'how many attempts have been made, with the one that failed now';
 
+-- Copies of a message fail side by side, and some callers do not wait: what fails before the pause
+-- is over is not one attempt more. The failure after a note is the one that was noted. A failure
+-- in the future was recorded before the clock was set back, and its pause may be for ever.
+CREATE FUNCTION @extschema@.inbox_fail_pause(failure @extschema@.inbox_failure)
+	RETURNS double precision
+	LANGUAGE sql VOLATILE PARALLEL SAFE
+	RETURN (SELECT extract(epoch FROM failure.retry_at - clock.now)
+		FROM pg_catalog.clock_timestamp() AS clock(now)
+		WHERE clock.now BETWEEN failure.last_failed_at AND failure.retry_at
+		AND failure.sqlstate IS DISTINCT FROM 'IX006');
+COMMENT ON FUNCTION @extschema@.inbox_fail_pause(@extschema@.inbox_failure) IS
+	'seconds until the next attempt can count; NULL: it counts now';
+
 CREATE FUNCTION @extschema@.inbox_fail_verdict(source_row @extschema@.inbox_source,
 	failure @extschema@.inbox_failure, this_key text, sqlstate text, halt_after integer)
 	RETURNS text
@@ -116,6 +129,25 @@ COMMENT ON FUNCTION @extschema@.inbox_fail_verdict(@extschema@.inbox_source,
 	@extschema@.inbox_failure, text, text, integer) IS
 	'what a failed attempt of a handler means: retrying, dead, or halted';
 
+CREATE FUNCTION @extschema@.inbox_fail_key(message @extschema@.inbox_message) RETURNS text
+	LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE
+	SET search_path = pg_catalog, pg_temp
+AS $$
+DECLARE
+	key text := coalesce(message.key, 'mid:' || message.message_id);
+BEGIN
+	IF key IS NULL OR octet_length(key) NOT BETWEEN 1 AND 1024 THEN
+		RAISE EXCEPTION 'a failure needs a key of 1 to 1024 bytes, or a message_id instead'
+			USING ERRCODE = 'IX002', DETAIL = format('The key has %s bytes, the message_id is %s.',
+				coalesce(octet_length(message.key)::text, 'no'),
+				coalesce(message.message_id, 'NULL'));
+	END IF;
+	RETURN key;
+END
+$$;
+COMMENT ON FUNCTION @extschema@.inbox_fail_key(@extschema@.inbox_message) IS
+	'the key under which a failure is kept; IX002 where there is none';
+
 CREATE FUNCTION @extschema@.inbox_fail(message @extschema@.inbox_message, source text,
 	sqlstate text, error text, detail text DEFAULT NULL, hint text DEFAULT NULL,
 	context text DEFAULT NULL, reason text DEFAULT 'handler', halt_after integer DEFAULT 20)
@@ -126,17 +158,13 @@ AS $$
 #variable_conflict use_column
 DECLARE
 	this_id integer := @extschema@.inbox_source_ensure(source);
-	this_key text := coalesce(message.key, 'mid:' || message.message_id);
+	this_key text := @extschema@.inbox_fail_key(message);
 	hash bigint := @extschema@.inbox_payload_hash(message.payload);
 	source_row @extschema@.inbox_source;
 	failure @extschema@.inbox_failure;
+	pause double precision;
+	made integer;
 BEGIN
-	IF this_key IS NULL OR octet_length(this_key) NOT BETWEEN 1 AND 1024 THEN
-		RAISE EXCEPTION 'a failure needs a key of 1 to 1024 bytes, or a message_id instead'
-			USING ERRCODE = 'IX002', DETAIL = format('The key has %s bytes, the message_id is %s.',
-				coalesce(octet_length(message.key)::text, 'no'),
-				coalesce(message.message_id, 'NULL'));
-	END IF;
 	SELECT s.* INTO STRICT source_row FROM @extschema@.inbox_source s WHERE s.id = this_id;
 
 	-- Claimed first, and given back unless the message is dead: a failure and a success of the
@@ -154,20 +182,27 @@ BEGIN
 		RETURN;
 	END IF;
 
-	verdict := CASE WHEN reason <> 'handler' THEN 'dead'
+	IF reason = 'handler' THEN
+		made := @extschema@.inbox_fail_attempts(failure, sqlstate);
+		pause := CASE WHEN source_row.halted_since IS NULL
+			THEN @extschema@.inbox_fail_pause(failure) END;
+	END IF;
+	verdict := CASE WHEN reason <> 'handler' THEN 'dead' WHEN pause IS NOT NULL THEN 'retrying'
 		ELSE @extschema@.inbox_fail_verdict(source_row, failure, this_key, sqlstate, halt_after)
 		END;
+	-- Of the run that is noted now, not of one that has ended.
+	made := made + (verdict <> 'dead' AND sqlstate IS NOT DISTINCT FROM 'IX006')::integer;
 	IF verdict <> 'dead' THEN
 		DELETE FROM @extschema@.inbox_claim c WHERE c.source_id = this_id AND c.key = this_key;
-		retry_after := @extschema@.inbox_fail_backoff(attempts + 1);
+		retry_after := coalesce(pause, @extschema@.inbox_fail_backoff(made));
 	END IF;
 	IF verdict = 'halted' THEN
 		UPDATE @extschema@.inbox_source s SET halted_since = clock_timestamp()
 			WHERE s.id = this_id AND s.halted_since IS NULL;
-	ELSIF verdict = 'dead' OR @extschema@.inbox_blame(sqlstate) <> 'nobody' THEN
-		attempts := CASE WHEN reason = 'handler'
-			THEN @extschema@.inbox_fail_attempts(failure, sqlstate)
-				+ (verdict <> 'dead' AND sqlstate = 'IX006')::integer ELSE attempts END;
+	ELSIF verdict = 'dead' OR sqlstate = 'IX006'
+		OR pause IS NULL AND @extschema@.inbox_blame(sqlstate) <> 'nobody'
+	THEN
+		attempts := CASE WHEN pause IS NULL THEN coalesce(made, attempts) ELSE attempts END;
 		PERFORM @extschema@.inbox_failure_write(this_id, this_key, message, hash,
 			verdict, reason, attempts, retry_after, sqlstate, error, detail, hint, context);
 	END IF;

@@ -29,6 +29,8 @@ BEGIN
 		ORDER BY k.key COLLATE "C"
 		ON CONFLICT (source_id, key) DO NOTHING;
 	GET DIAGNOSTICS imported = ROW_COUNT;
+	INSERT INTO @extschema@.inbox_audit (source_id, act, detail)
+		VALUES (this_id, 'imported', jsonb_build_object('keys', imported));
 	PERFORM @extschema@.inbox_durable(true);
 	RETURN imported;
 END

@@ -29,16 +29,63 @@ CREATE FUNCTION @extschema@.inbox_retry_failed(this_id bigint, sqlstate text, er
 	detail text, hint text, context text) RETURNS void
 	LANGUAGE sql VOLATILE SECURITY DEFINER PARALLEL UNSAFE
 BEGIN ATOMIC
-	UPDATE @extschema@.inbox_failure f SET status = 'dead',
-		reason = CASE f.status WHEN 'parked' THEN 'handler' ELSE f.reason END,
-		attempts = f.attempts + 1, sqlstate = inbox_retry_failed.sqlstate,
-		error = inbox_retry_failed.error, detail = inbox_retry_failed.detail,
-		hint = inbox_retry_failed.hint, context = inbox_retry_failed.context,
-		last_failed_at = pg_catalog.clock_timestamp()
-	WHERE f.id = this_id AND f.status IN ('dead', 'parked');
+	WITH failed AS (
+		UPDATE @extschema@.inbox_failure f SET status = 'dead',
+			reason = CASE f.status WHEN 'parked' THEN 'handler' ELSE f.reason END,
+			attempts = f.attempts + 1, sqlstate = inbox_retry_failed.sqlstate,
+			error = inbox_retry_failed.error, detail = inbox_retry_failed.detail,
+			hint = inbox_retry_failed.hint, context = inbox_retry_failed.context,
+			last_failed_at = pg_catalog.clock_timestamp()
+		WHERE f.id = this_id AND f.status IN ('dead', 'parked')
+		RETURNING f.*
+	)
+	INSERT INTO @extschema@.inbox_audit (at, source_id, failure_id, act, detail)
+		SELECT f.last_failed_at, f.source_id, f.id, 'retried',
+			pg_catalog.jsonb_build_object('sqlstate', f.sqlstate, 'error', f.error)
+		FROM failed f;
 END;
 COMMENT ON FUNCTION @extschema@.inbox_retry_failed(bigint, text, text, text, text, text) IS
-	'notes that a message failed once more';
+	'notes that a message failed once more, and who tried';
+
+-- As the caller: what is fired is his. The comment is how an error's CONTEXT tells whose it is.
+-- Twice, as a trigger may put itself off once more.
+CREATE FUNCTION @extschema@.inbox_constraints_check(whose text) RETURNS void
+	LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
+AS $$
+BEGIN
+	FOR pass IN 1 .. 2 LOOP
+		EXECUTE pg_catalog.format('SET CONSTRAINTS ALL IMMEDIATE /* of %s */', whose);
+	END LOOP;
+END
+$$;
+COMMENT ON FUNCTION @extschema@.inbox_constraints_check(text) IS
+	'runs what was deferred to the end of the transaction';
+
+-- Undoes that for what comes next. What was set before cannot be asked for, so each constraint is
+-- as it was created. All are deferred where one cannot be named: its schema may be closed to us, or
+-- a constraint by the same name cannot be deferred.
+CREATE FUNCTION @extschema@.inbox_constraints_defer() RETURNS void
+	LANGUAGE plpgsql VOLATILE SECURITY DEFINER PARALLEL UNSAFE
+	SET search_path = pg_catalog, pg_temp
+AS $$
+DECLARE
+	names text;
+	ambiguous boolean;
+BEGIN
+	SELECT string_agg(DISTINCT format('%I.%I', n.nspname, c.conname), ', '),
+			bool_or(NOT has_schema_privilege(n.oid, 'USAGE') OR EXISTS (
+				SELECT FROM pg_constraint o WHERE o.conname = c.conname
+				AND o.connamespace = c.connamespace AND NOT o.condeferrable))
+		INTO names, ambiguous
+		FROM pg_constraint c JOIN pg_namespace n ON n.oid = c.connamespace
+		WHERE c.condeferred AND NOT pg_is_other_temp_schema(n.oid);
+	IF names IS NOT NULL THEN
+		EXECUTE format('SET CONSTRAINTS %s DEFERRED', CASE WHEN ambiguous THEN 'ALL' ELSE names END);
+	END IF;
+END
+$$;
+COMMENT ON FUNCTION @extschema@.inbox_constraints_defer() IS
+	'defers again what is created as INITIALLY DEFERRED';
 
 CREATE FUNCTION @extschema@.inbox_release_next(head bigint) RETURNS bigint
 	LANGUAGE sql STABLE SECURITY DEFINER PARALLEL SAFE
@@ -52,22 +99,27 @@ END;
 COMMENT ON FUNCTION @extschema@.inbox_release_next(bigint) IS
 	'the first message that waits in the ordering key of a failure, if no dead one is before it';
 
+-- What is deferred is checked with each message, or nobody could tell whose fault it is.
 CREATE FUNCTION @extschema@.inbox_release(head bigint) RETURNS integer
 	LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
 AS $$
 DECLARE
-	next_id bigint;
+	next_id bigint := @extschema@.inbox_release_next(head);
 	released integer := 0;
 	detail text;
 	hint text;
 	context text;
 BEGIN
-	LOOP
-		next_id := @extschema@.inbox_release_next(head);
-		EXIT WHEN next_id IS NULL;
+	IF next_id IS NULL THEN
+		RETURN 0;
+	END IF;
+	PERFORM @extschema@.inbox_constraints_check(pg_catalog.format(
+		'failure %s, or what this transaction did before it', head));
+	WHILE next_id IS NOT NULL LOOP
+		PERFORM @extschema@.inbox_constraints_defer();
 		BEGIN
 			PERFORM @extschema@.inbox_retry_one(next_id, NULL, NULL);
-			released := released OPERATOR(pg_catalog.+) 1;
+			PERFORM @extschema@.inbox_constraints_check(pg_catalog.format('failure %s', next_id));
 		EXCEPTION WHEN OTHERS THEN
 			GET STACKED DIAGNOSTICS detail = PG_EXCEPTION_DETAIL, hint = PG_EXCEPTION_HINT,
 				context = PG_EXCEPTION_CONTEXT;
@@ -78,7 +130,10 @@ BEGIN
 				context);
 			EXIT;
 		END;
+		released := released OPERATOR(pg_catalog.+) 1;
+		next_id := @extschema@.inbox_release_next(head);
 	END LOOP;
+	PERFORM @extschema@.inbox_constraints_defer();
 	RETURN released;
 END
 $$;
@@ -110,74 +165,96 @@ CREATE FUNCTION @extschema@.inbox_retry(id bigint, payload bytea DEFAULT NULL,
 	key text DEFAULT NULL) RETURNS boolean
 	LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
 AS $$
+DECLARE
+	applied boolean;
 BEGIN
 	PERFORM @extschema@.inbox_retry_lock(ARRAY[id]);
 	PERFORM @extschema@.inbox_retry_check(id, payload IS NOT NULL);
-	IF NOT @extschema@.inbox_retry_one(id, payload, key) THEN
-		RETURN false;
+	-- The comment is in the CONTEXT of errors: they undo all of the call, a note of it included.
+	EXECUTE pg_catalog.format('/* when this fails, failure %s stays as it is */ '
+		'SELECT @extschema@.inbox_retry_one($1, $2, $3)', id) INTO applied USING id, payload, key;
+	IF applied THEN
+		PERFORM @extschema@.inbox_release(id);
 	END IF;
-	PERFORM @extschema@.inbox_release(id);
-	RETURN true;
+	RETURN applied;
 END
 $$;
 COMMENT ON FUNCTION @extschema@.inbox_retry(bigint, bytea, text) IS
 	'applies a message that is dead, parked or in conflict, as it is or corrected, and then what '
 	'waited for it; false: it was settled already';
 
+-- An envelope is no payload, and a key that nobody has given is none to apply a message under.
+CREATE FUNCTION @extschema@.inbox_retry_find(source text, status text, sqlstate text,
+	failed_from timestamptz, failed_to timestamptz, ordering_key text, without_key boolean)
+	RETURNS TABLE (id bigint, failed_at timestamptz, ready boolean)
+	LANGUAGE sql STABLE PARALLEL SAFE
+	SET search_path = pg_catalog, pg_temp
+AS $$
+	SELECT f.id, f.failed_at, f.reason NOT IN ('unstorable', 'undecodable') AND (without_key
+		OR f.reason <> 'no_key' AND (f.key = 'mid:' || f.message_id) IS NOT TRUE)
+	FROM @extschema@.inbox_failure f JOIN @extschema@.inbox_source s ON s.id = f.source_id
+	WHERE f.status = inbox_retry_find.status AND (source IS NULL OR s.name = source)
+	AND (inbox_retry_find.sqlstate IS NULL OR f.sqlstate = inbox_retry_find.sqlstate)
+	AND (failed_from IS NULL OR f.failed_at >= failed_from)
+	AND (failed_to IS NULL OR f.failed_at < failed_to)
+	AND (inbox_retry_find.ordering_key IS NULL OR f.ordering_key = inbox_retry_find.ordering_key)
+$$;
+COMMENT ON FUNCTION @extschema@.inbox_retry_find(text, text, text, timestamptz, timestamptz, text,
+	boolean) IS 'the failures that are asked for, and whether they can be applied as they are';
+
 CREATE FUNCTION @extschema@.inbox_retry_pick(source text, status text, sqlstate text,
-	failed_from timestamptz, failed_to timestamptz, ordering_key text, up_to integer)
-	RETURNS SETOF bigint
+	failed_from timestamptz, failed_to timestamptz, ordering_key text, up_to integer,
+	without_key boolean, OUT these bigint[], OUT left_out bigint)
 	LANGUAGE plpgsql VOLATILE SECURITY DEFINER PARALLEL UNSAFE
 	SET search_path = pg_catalog, pg_temp
 AS $$
-DECLARE
-	these bigint[];
 BEGIN
 	IF status IS NULL OR status NOT IN ('dead', 'parked') THEN
 		RAISE EXCEPTION 'only dead and parked messages can be retried together, not %',
 			coalesce(status, 'NULL') USING ERRCODE = 'invalid_parameter_value',
 			HINT = 'A conflict needs a new key for each: inbox_retry(id, key => …).';
 	END IF;
-	these := ARRAY(SELECT f.id FROM @extschema@.inbox_failure f
-		JOIN @extschema@.inbox_source s ON s.id = f.source_id
-		WHERE f.status = inbox_retry_pick.status AND f.reason NOT IN ('unstorable', 'undecodable')
-		AND (source IS NULL OR s.name = source)
-		AND (inbox_retry_pick.sqlstate IS NULL OR f.sqlstate = inbox_retry_pick.sqlstate)
-		AND (failed_from IS NULL OR f.failed_at >= failed_from)
-		AND (failed_to IS NULL OR f.failed_at < failed_to)
-		AND (inbox_retry_pick.ordering_key IS NULL
-			OR f.ordering_key = inbox_retry_pick.ordering_key)
-		ORDER BY f.failed_at, f.id LIMIT up_to);
+	these := ARRAY(SELECT f.id FROM @extschema@.inbox_retry_find(source, status, sqlstate,
+		failed_from, failed_to, ordering_key, without_key) f
+		WHERE f.ready ORDER BY f.failed_at, f.id LIMIT up_to);
+	SELECT count(*) INTO left_out FROM @extschema@.inbox_retry_find(source, status, sqlstate,
+		failed_from, failed_to, ordering_key, without_key) f WHERE NOT f.ready;
 	PERFORM @extschema@.inbox_retry_lock(these);
 	-- What another operator is at is left to him.
-	RETURN QUERY SELECT f.id FROM @extschema@.inbox_failure f
+	these := ARRAY(SELECT f.id FROM @extschema@.inbox_failure f
 		WHERE f.id = ANY (these) AND f.status = inbox_retry_pick.status
-		ORDER BY f.failed_at, f.id FOR UPDATE SKIP LOCKED;
+		ORDER BY f.failed_at, f.id FOR UPDATE SKIP LOCKED);
 END
 $$;
 COMMENT ON FUNCTION @extschema@.inbox_retry_pick(text, text, text, timestamptz, timestamptz, text,
-	integer) IS 'the failures that inbox_retry_all is about, locked';
+	integer, boolean) IS
+	'the failures that inbox_retry_all is about, locked, and how many are for inbox_retry alone';
 
 CREATE FUNCTION @extschema@.inbox_retry_all(source text DEFAULT NULL, status text DEFAULT 'dead',
 	sqlstate text DEFAULT NULL, failed_from timestamptz DEFAULT NULL,
-	failed_to timestamptz DEFAULT NULL, ordering_key text DEFAULT NULL, up_to integer DEFAULT 1000)
-	RETURNS TABLE (resolved bigint, failed bigint, skipped bigint)
+	failed_to timestamptz DEFAULT NULL, ordering_key text DEFAULT NULL, up_to integer DEFAULT 1000,
+	without_key boolean DEFAULT false)
+	RETURNS TABLE (resolved bigint, failed bigint, skipped bigint, left_out bigint)
 	LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
 AS $$
 DECLARE
+	these bigint[];
 	this_id bigint;
 	detail text;
 	hint text;
 	context text;
 BEGIN
+	SELECT p.these, p.left_out INTO these, left_out FROM @extschema@.inbox_retry_pick(source, status,
+		inbox_retry_all.sqlstate, failed_from, failed_to, ordering_key, up_to, without_key) p;
 	resolved := 0;
 	failed := 0;
 	skipped := 0;
-	FOR this_id IN SELECT @extschema@.inbox_retry_pick(source, status,
-		inbox_retry_all.sqlstate, failed_from, failed_to, ordering_key, up_to)
-	LOOP
+	PERFORM @extschema@.inbox_constraints_check('what this transaction did before inbox_retry_all');
+	FOREACH this_id IN ARRAY these LOOP
+		PERFORM @extschema@.inbox_constraints_defer();
 		BEGIN
 			IF @extschema@.inbox_retry(this_id) THEN
+				PERFORM @extschema@.inbox_constraints_check(pg_catalog.format('failure %s', this_id));
 				resolved := resolved OPERATOR(pg_catalog.+) 1;
 			ELSE
 				skipped := skipped OPERATOR(pg_catalog.+) 1;
@@ -195,11 +272,14 @@ BEGIN
 			failed := failed OPERATOR(pg_catalog.+) 1;
 		END;
 	END LOOP;
+	PERFORM @extschema@.inbox_constraints_defer();
 	RETURN NEXT;
 END
 $$;
 COMMENT ON FUNCTION @extschema@.inbox_retry_all(text, text, text, timestamptz, timestamptz, text,
-	integer) IS 'applies dead or parked messages, oldest first; one that fails again stays dead';
+	integer, boolean) IS
+	'applies dead or parked messages, oldest first; one that fails again stays dead, and those '
+	'without a key or a payload are left to inbox_retry';
 
 CREATE FUNCTION @extschema@.inbox_discard_one(this_id bigint, reason text) RETURNS boolean
 	LANGUAGE plpgsql VOLATILE SECURITY DEFINER PARALLEL UNSAFE

@@ -47,6 +47,23 @@ $$;
 COMMENT ON FUNCTION @extschema@.inbox_history_of_failures(text, text) IS
 	'the part of inbox_history about messages that were not';
 
+CREATE FUNCTION @extschema@.inbox_history_of_acts(this_key text, this_source text)
+	RETURNS TABLE (at timestamptz, event text, detail jsonb)
+	LANGUAGE sql STABLE SECURITY DEFINER PARALLEL SAFE
+	SET search_path = pg_catalog, pg_temp
+AS $$
+	SELECT a.at, a.act, jsonb_strip_nulls(jsonb_build_object(
+		'source', s.name, 'failure', a.failure_id, 'by', a.who) || a.detail)
+	FROM @extschema@.inbox_audit a
+		JOIN @extschema@.inbox_source s ON s.id = a.source_id
+		LEFT JOIN @extschema@.inbox_failure f ON f.id = a.failure_id
+	WHERE CASE WHEN this_key IS NULL THEN a.failure_id IS NULL
+			ELSE this_key IN (f.key, f.retry_key) END
+		AND (this_source IS NULL OR s.name = this_source);
+$$;
+COMMENT ON FUNCTION @extschema@.inbox_history_of_acts(text, text) IS
+	'the part of inbox_history about what people did';
+
 CREATE FUNCTION @extschema@.inbox_history(key text, source text DEFAULT NULL)
 	RETURNS TABLE (at timestamptz, event text, detail jsonb)
 	LANGUAGE sql STABLE PARALLEL SAFE
@@ -55,9 +72,12 @@ BEGIN ATOMIC
 		SELECT * FROM @extschema@.inbox_history_of_claims(inbox_history.key, inbox_history.source)
 		UNION ALL
 		SELECT * FROM @extschema@.inbox_history_of_failures(inbox_history.key, inbox_history.source)
+		UNION ALL
+		SELECT * FROM @extschema@.inbox_history_of_acts(inbox_history.key, inbox_history.source)
 	) AS h(at, event, detail)
 	ORDER BY h.at, h.event IN ('resolved', 'discarded'), h.event IN ('retrying', 'dead');
 END;
 COMMENT ON FUNCTION @extschema@.inbox_history(text, text) IS
-	'what became of the message with this key, in the order it happened';
+	'what became of the message with this key, in the order it happened; NULL: who did what to the '
+	'source as a whole';
 

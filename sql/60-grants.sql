@@ -37,9 +37,11 @@ BEGIN
 				inbox_check_key,inbox_check_variant,inbox_status,inbox_failures}'),
 			('{operator}', '{inbox_payload_text}'),
 			('{operator}', '{inbox_import,inbox_process,inbox_lock,inbox_retry,inbox_retry_one,
-				inbox_retry_lock,inbox_retry_check,inbox_retry_failed,inbox_retry_pick,inbox_retry_all,inbox_release,
-				inbox_release_next,inbox_discard,inbox_discard_one,inbox_configure,inbox_history,
-				inbox_history_of_claims,inbox_history_of_failures,inbox_blame,inbox_serve,
+				inbox_retry_lock,inbox_retry_check,inbox_retry_failed,inbox_retry_pick,inbox_retry_all,
+				inbox_release,inbox_release_next,inbox_constraints_check,inbox_constraints_defer,
+				inbox_discard,inbox_discard_one,inbox_configure,inbox_history,
+				inbox_history_of_claims,inbox_history_of_failures,inbox_history_of_acts,inbox_blame,
+				inbox_serve,
 				inbox_source_serve,inbox_handler}')
 		) AS g(who, names)
 		JOIN pg_proc f ON f.proname = ANY (g.names)

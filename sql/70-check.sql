@@ -6,7 +6,8 @@ AS $$
 	WITH own AS (
 		SELECT c.* FROM pg_class c
 		WHERE c.oid IN ('@extschema@.inbox_source'::regclass, '@extschema@.inbox_claim'::regclass,
-			'@extschema@.inbox_claim_result'::regclass, '@extschema@.inbox_failure'::regclass)
+			'@extschema@.inbox_claim_result'::regclass, '@extschema@.inbox_failure'::regclass,
+			'@extschema@.inbox_audit'::regclass)
 	), facts AS (
 		SELECT 'logged' AS name, 'unlogged, so empty after a crash; ALTER TABLE … SET LOGGED' AS trouble,
 			(SELECT string_agg(o.relname, ', ') FROM own o WHERE o.relpersistence <> 'p') AS tables

@@ -11,7 +11,7 @@ BEGIN
 	EXECUTE format('DROP VIEW %I.inbox_dead_letters', schema);
 	EXECUTE 'DROP FUNCTION ' || functions || ' CASCADE';
 	EXECUTE format('DROP TABLE %1$I.inbox_source, %1$I.inbox_claim, %1$I.inbox_claim_result, '
-		'%1$I.inbox_failure, %1$I.inbox_managed CASCADE', schema);
+		'%1$I.inbox_failure, %1$I.inbox_audit, %1$I.inbox_managed CASCADE', schema);
 	EXECUTE format('DROP TYPE %1$I.inbox_message CASCADE', schema);
 END
 $$;

@@ -7,9 +7,17 @@ CREATE FUNCTION post(k text, p text) RETURNS void LANGUAGE sql AS $$ INSERT INTO
 CREATE FUNCTION message(key text, id text DEFAULT NULL) RETURNS inbox_message LANGUAGE sql AS $$
 	SELECT (key, 'payload', '{"a": "b"}', 'account 1', coalesce(id, 'id of ' || key), '2026-01-01', 7, NULL)::inbox_message $$;
 
+-- As if the pause of each that failed were over.
+CREATE FUNCTION fails(m inbox_message, source text, state text, error text, halt_after integer DEFAULT 20)
+	RETURNS TABLE (verdict text, attempts integer, retry_after double precision) LANGUAGE plpgsql AS $$
+BEGIN
+	UPDATE inbox_failure SET retry_at = last_failed_at WHERE status = 'retrying';
+	RETURN QUERY SELECT * FROM inbox_fail(m, source, state, error, 'd', 'h', 'c', halt_after => fails.halt_after);
+END $$;
+
 -- Five attempts, with a pause that doubles.
 SELECT i, f.verdict, f.attempts, f.retry_after BETWEEN 0.8 * 2 ^ (i - 1) AND 1.2 * 2 ^ (i - 1) AS doubling
-FROM generate_series(1, 5) i, inbox_fail(message('k1'), 's', '22012', 'error ' || i, 'd', 'h', 'c') f;
+FROM generate_series(1, 5) i, fails(message('k1'), 's', '22012', 'error ' || i) f;
 SELECT key, status, reason, attempts, payload, attributes, ordering_key, message_id, publish_time, delivery_attempt,
 	sqlstate, error, detail, hint, context, last_failed_at > failed_at AS later, retry_at
 FROM inbox_failure;
@@ -57,9 +65,9 @@ SELECT verdict, attempts FROM inbox_fail(message('k5'), 's', '22012', 'error');
 SELECT verdict, attempts FROM inbox_fail(message('k5'), 's', '53100', 'disk full');
 SELECT attempts, sqlstate FROM inbox_failure WHERE key = 'k5';
 -- Unclear: twenty attempts and a day.
-SELECT f.verdict, count(*), max(f.attempts) FROM generate_series(1, 25) i, inbox_fail(message('k6'), 's', '57014', 'timeout ' || i) f GROUP BY 1;
+SELECT f.verdict, count(*), max(f.attempts) FROM generate_series(1, 25) i, fails(message('k6'), 's', '57014', 'timeout ' || i) f GROUP BY 1;
 UPDATE inbox_failure SET failed_at = failed_at - interval '1 day' WHERE key = 'k6';
-SELECT verdict, attempts FROM inbox_fail(message('k6'), 's', 'XX000', 'internal');
+SELECT verdict, attempts FROM fails(message('k6'), 's', 'XX000', 'internal');
 
 -- After message after message failed, and none was applied, it is not the messages.
 SELECT f.verdict, count(*) FROM generate_series(1, 25) i, inbox_fail(message('h' || i), 'h', '22012', 'error') f GROUP BY 1 ORDER BY 1;
@@ -73,9 +81,9 @@ SELECT verdict FROM inbox_process_batch(ARRAY[message('h-old')], 'post', 'h');
 SELECT halted_since IS NOT NULL AS halted FROM inbox_source WHERE name = 'h';
 SELECT inbox_process('h30', 'x', 'post', 'h');
 SELECT halted_since IS NOT NULL AS halted FROM inbox_source WHERE name = 'h';
-SELECT verdict, attempts FROM inbox_fail(message('h1'), 'h', '22012', 'error');
+SELECT verdict, attempts FROM fails(message('h1'), 'h', '22012', 'error');
 -- One message alone does not halt a source, however often it fails.
-SELECT f.verdict, count(*) FROM generate_series(1, 6) i, inbox_fail(message('one'), 'o', '22012', 'error ' || i, halt_after => 2) f GROUP BY 1 ORDER BY 1;
+SELECT f.verdict, count(*) FROM generate_series(1, 6) i, fails(message('one'), 'o', '22012', 'error ' || i, halt_after => 2) f GROUP BY 1 ORDER BY 1;
 SELECT verdict FROM inbox_fail(message('two'), 'o', '22012', 'error', halt_after => 2);
 
 -- A message that comes with the key of another is no duplicate of it: it is kept.
@@ -86,6 +94,31 @@ SELECT verdict FROM inbox_fail(('taken', 'another payload', NULL, NULL, 'm2', NU
 SELECT key, status, message_id, convert_from(payload, 'UTF8') FROM inbox_failure WHERE key = 'taken';
 SELECT inbox_configure('s', conflict_check => false);
 SELECT verdict FROM inbox_fail(('taken', 'a third', NULL, NULL, 'm3', NULL, NULL, NULL), 's', '22012', 'division by zero');
+
+-- What fails before the pause is over counts as nothing more, however often; whoever has the message is told how long to wait.
+SELECT verdict, attempts FROM inbox_fail(message('p1'), 'w', '22012', 'first');
+SELECT f.verdict, f.attempts, count(*), bool_and(f.retry_after BETWEEN 0 AND 1.2) AS rest_of_it
+FROM generate_series(1, 10) i, inbox_fail(message('p1'), 'w', CASE i % 3 WHEN 0 THEN '57014' WHEN 1 THEN '22012' ELSE '40P01' END, 'again') f GROUP BY 1, 2;
+SELECT attempts, error FROM inbox_failure WHERE key = 'p1';
+SELECT verdict, attempts FROM fails(message('p1'), 'w', '22012', 'second');
+SELECT verdict, attempts, retry_after BETWEEN 1 AND 2.4 AS rest_of_it FROM inbox_fail(message('p1'), 'w', '22012', 'again');
+-- Nor is a message that had its last attempt dead before its pause is over.
+SELECT inbox_configure('w', max_attempts => 2);
+SELECT verdict, attempts FROM inbox_fail(message('p1'), 'w', '22012', 'again');
+SELECT verdict, attempts FROM fails(message('p1'), 'w', '22012', 'third');
+SELECT inbox_configure('w', max_attempts => 5);
+-- What can never be applied does not wait.
+SELECT verdict, attempts FROM inbox_fail(message('p2'), 'w', '22012', 'first');
+SELECT verdict, attempts FROM inbox_fail(message('p2'), 'w', NULL, 'not a message', reason => 'unstorable');
+-- A clock that was set back does not stop the count.
+SELECT verdict, attempts FROM inbox_fail(message('p3'), 'w', '22012', 'first');
+UPDATE inbox_failure SET last_failed_at = last_failed_at + interval '1 hour', retry_at = retry_at + interval '1 hour' WHERE key = 'p3';
+SELECT verdict, attempts FROM inbox_fail(message('p3'), 'w', '22012', 'second');
+-- A note of a run that may end its backend is the attempt that then fails, at once or not at all.
+SELECT f.verdict, f.attempts FROM unnest('{IX006,IX006,22012,22012}'::text[]) state, inbox_fail(message('p4'), 'w', state, state) f;
+SELECT attempts, sqlstate FROM inbox_failure WHERE key = 'p4';
+-- In the pause after a failure it is none of its own; but that it is noted again says that the run before was lost.
+SELECT f.verdict, f.attempts FROM unnest('{IX006,22012,22012,IX006,IX006}'::text[]) state, inbox_fail(message('p4'), 'w', state, state) f;
 
 -- One error of every class, raised by a handler: what is counted against its message.
 CREATE FUNCTION raises(k text, p text) RETURNS void LANGUAGE plpgsql AS

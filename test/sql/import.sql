@@ -9,6 +9,7 @@ SELECT key, payload_hash, publish_time, CASE WHEN claimed_at < '2026-01-01' THEN
 FROM inbox_claim ORDER BY key;
 SELECT inbox_accept('a', 'x', 's'), inbox_accept('a', NULL, 's'), inbox_accept('a', 'x', 'other');
 SELECT inbox_import('{}', 's');
+SELECT event, detail - 'by' AS detail, detail->>'by' = session_user AS by_me FROM inbox_history(NULL);
 SELECT inbox_import(NULL, 's');
 SELECT inbox_import('{{a},{b}}', 's');
 SELECT inbox_import('{a,b}', 's', '{2025-01-01}');

@@ -101,6 +101,7 @@ ALTER TABLE box.inbox_claim OWNER TO inbox_owner;
 ALTER TABLE box.inbox_claim_result OWNER TO inbox_owner;
 ALTER TABLE box.inbox_source OWNER TO inbox_owner;
 ALTER TABLE box.inbox_failure OWNER TO inbox_owner;
+ALTER TABLE box.inbox_audit OWNER TO inbox_owner;
 SET ROLE inbox_puller;
 SELECT box.inbox_process('o1', 'p', 'books.post'), box.inbox_process('o1', 'p', 'books.post');
 SELECT box.inbox_process('o2', 'p', 'books.post', 'a new source');

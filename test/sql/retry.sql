@@ -46,6 +46,14 @@ SELECT key, status, retry_key FROM inbox_failure WHERE id = :m1;
 SELECT key FROM inbox_claim ORDER BY key;
 SELECT inbox_process('k2', 'good', 'post', 's');
 
+-- Many at once leave it out, unless it is asked for: nobody has given it a key.
+SELECT dies(NULL, 'good', 'm7', 'no_key') AS m7 \gset
+SELECT dies('mid:m8', 'good', 'm8', 'native_dead_letter') AS m8 \gset
+SELECT * FROM inbox_retry_all('s');
+SELECT * FROM inbox_retry_all('s', up_to => 1, without_key => true);
+SELECT inbox_retry(:m8, key => 'k8');
+SELECT key, status, retry_key FROM inbox_failure WHERE id IN (:m7, :m8) ORDER BY id;
+
 -- What could not be decoded is kept whole: no payload for a handler before somebody has made it one.
 SELECT dies(NULL, '{"ackId": "…"}', 'm0', 'undecodable') AS m0 \gset
 \set VERBOSITY terse
@@ -101,6 +109,8 @@ SELECT * FROM inbox_retry_all('s', failed_from => '2026-01-01 06:00', failed_to 
 SELECT * FROM inbox_retry_all(sqlstate => '22023');
 SELECT key, status, attempts, detail, hint FROM inbox_failure WHERE key ~ '^a\d' ORDER BY failed_at;
 SELECT key FROM ledger WHERE key ~ '^a\d' ORDER BY n;
+-- Whoever tried what failed again is on record with each time.
+SELECT f.key, a.act, a.who = session_user AS by_me, a.detail FROM inbox_audit a JOIN inbox_failure f ON f.id = a.failure_id ORDER BY a.id;
 SELECT inbox_retry_all(status => 'conflict');
 SELECT inbox_retry_all(status => NULL);
 SELECT count(dies('b' || i, CASE i WHEN 2 THEN 'busy' ELSE 'good' END)) FROM generate_series(1, 3) i;

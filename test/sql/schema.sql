@@ -29,7 +29,7 @@ RESET search_path;
 -- Nothing in our tables would stop pg_upgrade, or change its meaning in a dump.
 SELECT attrelid::regclass, attname, atttypid::regtype FROM pg_attribute
 WHERE attrelid IN ('inbox_source'::regclass, 'inbox_claim'::regclass, 'inbox_claim_result'::regclass,
-	'inbox_failure'::regclass) AND attnum > 0
+	'inbox_failure'::regclass, 'inbox_audit'::regclass) AND attnum > 0
 AND atttypid::regtype::text ~ '^(reg|oid)';
 
 -- Everything is said what it is for.

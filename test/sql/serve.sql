@@ -20,6 +20,8 @@ SELECT handler_signature FROM inbox_serve('s', 'other.third', 'projects/p/subscr
 SELECT name, handler, subscription, served_at IS NOT NULL AS served FROM inbox_source;
 SELECT handler, subscription, served_at IS NOT NULL AS served, halted_since, dedup_window FROM inbox_served('s');
 SELECT count(*) FROM inbox_served('t');
+-- Whoever took it over is on record, once, with what was there before.
+SELECT event, detail - 'by' AS detail, detail->>'by' = session_user AS by_me FROM inbox_history(NULL, 's');
 
 SELECT inbox_serve('s', 'second', 'a');
 SELECT inbox_serve('s', 'missing', 'a');

@@ -28,6 +28,7 @@ CREATE FUNCTION public.take(m inbox_message) RETURNS void LANGUAGE sql AS
 	\$\$ INSERT INTO public.ledger VALUES (m.key) \$\$;
 SELECT inbox_process('k' || i, 'p', 'public.post', 'source ' || i % 3) FROM generate_series(1, 100) i;
 SELECT inbox_serve('source 1', 'public.post', 'a subscription');
+SELECT inbox_serve('source 1', 'public.post', 'another subscription', take_over => true);
 SELECT inbox_fail(('failed', 'p', NULL, NULL, 'm', NULL, NULL, NULL), 'source 1', '22012', 'error');
 SELECT inbox_fail((NULL, 'p', NULL, NULL, 'm', NULL, NULL, NULL), 'source 1', NULL, 'error', reason => 'no_key');
 SQL
@@ -35,7 +36,8 @@ SQL
 	command_ok([ 'pg_restore', '--exit-on-error', '-d', $node->connstr($to), "$dir/$from.dump" ],
 		"$schema: restored");
 
-	foreach my $table ('inbox_source', 'inbox_claim', 'inbox_claim_result', 'inbox_failure')
+	foreach my $table ('inbox_source', 'inbox_claim', 'inbox_claim_result', 'inbox_failure',
+		'inbox_audit')
 	{
 		my $all = "SELECT t::text FROM \"$schema\".$table t ORDER BY 1";
 		is($node->safe_psql($to, $all), $node->safe_psql($from, $all), "$schema: $table is the same");
@@ -48,6 +50,9 @@ SQL
 	is($node->safe_psql($to, "$set_path SELECT inbox_accept('k1', NULL, 'a new source')"), 't', "$schema: a new source");
 	is($node->safe_psql($to, "$set_path SELECT verdict FROM inbox_fail(('new', 'p', NULL, NULL, 'm2', NULL, NULL, NULL),
 		'source 1', '22012', 'error')"), 'retrying', "$schema: a new failure");
+	is($node->safe_psql($to, "$set_path SELECT count(inbox_import('{imported}', 'source 2')); SELECT count(*) FROM inbox_audit"),
+		"1\n2", "$schema: who did what goes on");
+	$node->safe_psql($to, "$set_path UPDATE inbox_failure SET retry_at = last_failed_at");
 	is($node->safe_psql($to, "$set_path SELECT verdict, attempts FROM inbox_fail(('failed', 'p', NULL, NULL, 'm', NULL, NULL,
 		NULL), 'source 1', '22012', 'error')"), 'retrying|2', "$schema: an old failure goes on");
 	is($node->safe_psql($to, "$set_path SELECT count(*) FROM inbox_check() WHERE NOT ok AND name <> 'fsync'"), '0',
