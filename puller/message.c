@@ -133,6 +133,7 @@ message_replace(struct message_board *board, struct message *message, struct mes
 	again->blames = message->blames;
 	again->losses = message->losses;
 	again->suspect = message->suspect;
+	again->noted = message->noted;
 	TAILQ_REMOVE(&board->list[MESSAGE_READY], again, link);
 	TAILQ_INSERT_BEFORE(message, again, link);
 	message_forget(board, message);

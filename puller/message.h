@@ -80,6 +80,7 @@ struct message
 	unsigned blames;   /* how often a timeout hit a batch that held it */
 	unsigned losses;   /* how often the connection was lost on which it ran */
 	bool suspect;	   /* it may be why */
+	bool noted;		   /* it is recorded, or may be, that it runs now; not yet sent */
 };
 
 TAILQ_HEAD(message_list, message);

@@ -53,6 +53,7 @@ recorded(struct worker *worker, const PGresult *rows)
 	if (worker->batch != NULL && message->suspect && !verdict.durable)
 	{
 		/* It was only noted that it runs now: on with it, in the run that holds it alone. */
+		message->noted = true;
 		settle_failure(worker);
 		return;
 	}
@@ -107,6 +108,7 @@ recording_answered(struct worker *worker, const struct db_answer *answer)
 			break;
 		case DB_UNKNOWN:
 			worker->puller->counters.unknown++;
+			worker->failed->noted = worker->failed->suspect && worker->batch != NULL;
 			settle_release(worker);
 			break;
 	}

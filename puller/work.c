@@ -56,15 +56,19 @@ take_unrunnable(struct worker *worker, struct message *message)
 
 /*
  * A message that may have killed its backend: that it is tried is recorded before it runs, so
- * that it is found even if it takes the puller along.
+ * that it is found even if it takes the puller along. Once for each time: the record counts as an
+ * attempt, and one that has no answer may be there.
  */
 static void
 take_suspect(struct worker *worker, struct message *message)
 {
 	(void) FAULT_POINT("suspect-taken");
 	work_take(worker, &message, 1);
-	worker->failed = message;
-	failure_of_suspect(&worker->failure);
+	if (!message->noted)
+	{
+		worker->failed = message;
+		failure_of_suspect(&worker->failure);
+	}
 }
 
 void
@@ -147,6 +151,7 @@ send_run(struct worker *worker, struct message *const *messages, size_t count)
 		abort(); /* flow.c bounds a batch far below the limit */
 	}
 	worker->run_count = count;
+	messages[0]->noted = false;
 	statement.lock =
 		messages[0]->suspect || contention_is_exclusive(&worker->puller->contention, clock_ms())
 			? DB_LOCK_EXCLUSIVE

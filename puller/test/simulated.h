@@ -23,7 +23,7 @@
 #include "rows.h"
 #include "stop.h"
 
-#define PULLERS_MAX 2
+#define PULLERS_MAX 3
 #define CALLS_MAX 256
 
 /* ---- the clock ------------------------------------------------------------------------------ */
@@ -40,6 +40,26 @@ __wrap_clock_gettime(clockid_t clock, struct timespec *time)
 	return 0;
 }
 
+/* ---- the trace: a hash of all that happened, in its order ----------------------------------- */
+
+static uint64_t trace;
+
+static void
+trace_text(const char *text)
+{
+	for (; *text != '\0'; text++)
+	{
+		trace = (trace ^ (unsigned char) *text) * UINT64_C(0x100000001B3);
+	}
+}
+
+static void
+trace_number(int64_t number)
+{
+	trace = (trace ^ (uint64_t) number) * UINT64_C(0x9E3779B97F4A7C15);
+	trace ^= trace >> 32;
+}
+
 /* ---- the log: silent ------------------------------------------------------------------------ */
 
 void __wrap_log_event(enum log_level level, const char *event, ...);
@@ -47,6 +67,8 @@ void __wrap_log_event(enum log_level level, const char *event, ...);
 void
 __wrap_log_event(enum log_level level, const char *event, ...)
 {
+	trace_number(world_ms);
+	trace_text(event);
 	if (getenv("TRACE") != NULL)
 	{
 		fprintf(stderr, "%lld %d %s\n", (long long) world_ms, (int) level, event);
@@ -117,7 +139,9 @@ send_call(struct pubsub *pubsub, struct call call, char *const *ids)
 	for (size_t i = 0; i < call.count; i++)
 	{
 		call.ids[i] = memory_copy_text(ids[i]);
+		trace_text(ids[i]);
 	}
+	trace_number((int) call.kind);
 	call.sent_ms = world_ms;
 	call.due_ms = call_due(&call);
 	calls[call_count++] = call;
@@ -233,6 +257,7 @@ __wrap_db_run(struct db *db, const struct db_statement *statement)
 {
 	assert_int_equal(db->state, DB_IDLE);
 	sent++;
+	trace_number((int) statement->lock);
 	db->state = DB_BUSY;
 	db->lock = statement->lock;
 	transaction_begins(db->context);

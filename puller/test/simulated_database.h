@@ -80,6 +80,7 @@ apply(int index)
 	}
 	items[index].claimed = true;
 	items[index].attempts = 0;
+	items[index].noted = false;
 	applied_ms = world_ms;
 }
 
@@ -165,28 +166,77 @@ is_halted(const struct item *item)
 	return true;
 }
 
-static PGresult *
-record_failure(const struct message *message)
+/*
+ * What may be held against a message: what its handler raised, a timeout of a transaction it was
+ * in, and the loss of a connection it was on. What is nobody's fault is not recorded.
+ */
+static void
+check_blame(const struct item *item, const char *sqlstate)
 {
-	struct item *item = &items[index_of(message)];
+	assert_non_null(sqlstate);
+	if (strcmp(sqlstate, "IX006") == 0)
+	{
+		assert_true(item->losses > 0);
+	}
+	else if (strcmp(sqlstate, "57014") == 0)
+	{
+		assert_true(item->timeouts > 0);
+	}
+	else
+	{
+		assert_string_equal(sqlstate, item->kind == KIND_DEFERRED ? "23503" : "P0001");
+		assert_true(item->tries > 0);
+	}
+}
+
+/* As inbox_fail() counts: an attempt that was noted before it was made is not counted again. */
+static const char *
+count_failure(struct item *item, const char *sqlstate)
+{
+	bool note = strcmp(sqlstate, "IX006") == 0;
+	bool patient = strcmp(sqlstate, "57014") == 0;
+
+	item->failed_ms = world_ms;
+	item->attempts += !note && !item->noted;
+	item->dead = item->attempts >= 5 && !patient;
+	item->claimed = item->dead;
+	item->attempts += note && !item->dead;
+	item->noted = note;
+	/* Of each attempt there must have been one. */
+	assert_true(item->attempts <= item->tries + item->timeouts + item->losses);
+	return item->dead ? "dead" : "retrying";
+}
+
+static PGresult *
+record_failure(const struct worker *worker)
+{
+	struct item *item = &items[index_of(worker->failed)];
 	PGresult *rows = new_rows(3);
 	const char *verdict = "duplicate";
 
-	if (!item->claimed && is_halted(item))
+	check_blame(item, worker->failure.sqlstate);
+	if (!item->claimed)
 	{
-		verdict = "halted";
-	}
-	else if (!item->claimed)
-	{
-		item->failed_ms = world_ms;
-		item->dead = ++item->attempts >= 5 && item->kind >= KIND_POISON;
-		item->claimed = item->dead;
-		verdict = item->dead ? "dead" : "retrying";
+		verdict = is_halted(item) ? "halted" : count_failure(item, worker->failure.sqlstate);
 	}
 	set_text(rows, 0, 0, verdict);
 	set_int(rows, 0, 1, item->attempts);
-	set_double(rows, 0, 2, 1 << item->attempts);
+	set_double(rows, 0, 2, 1 << (item->attempts < 9 ? item->attempts : 9));
 	return rows;
+}
+
+/* The connection is lost, with what ran on it. */
+static void
+lose(struct worker *worker)
+{
+	struct message **messages;
+	size_t count = worker->batch != NULL ? batch_run(worker->batch, &messages) : 0;
+
+	for (size_t i = 0; i < count; i++)
+	{
+		items[index_of(messages[i])].losses++;
+	}
+	lose_connection(worker);
 }
 
 /* Committed, and answered, or warned about, or the connection is lost on the way. */
@@ -195,7 +245,7 @@ commit(struct worker *worker, PGresult *rows)
 {
 	if (faulty(10))
 	{
-		lose_connection(worker);
+		lose(worker);
 	}
 	else if (faulty(5))
 	{
@@ -218,21 +268,34 @@ refuse(struct worker *worker, const char *sqlstate, int ordinal)
 												  .deferred = ordinal == 0});
 }
 
+/* Through no fault of the messages, whichever is named. */
+static void
+refuse_for_now(struct worker *worker, struct message *const *messages, size_t count)
+{
+	static const char *const passing[] = {"53300", "40P01", "55P03", "57014", "25006"};
+	const char *sqlstate = passing[chance(5)];
+
+	for (size_t i = 0; i < count; i++)
+	{
+		items[index_of(messages[i])].timeouts += strcmp(sqlstate, "57014") == 0;
+	}
+	refuse(worker, sqlstate, happens(50) ? 1 + chance((int) count) : 0);
+}
+
 static void
 answer_run(struct worker *worker)
 {
-	static const char *const passing[] = {"53300", "40P01", "55P03", "57014", "25006"};
 	struct message **messages;
 	size_t count = batch_run(worker->batch, &messages);
 	int failing = find_failing(messages, count);
 
 	if (kills(messages, count) || world_ms < database_away || faulty(10))
 	{
-		lose_connection(worker);
+		lose(worker);
 	}
 	else if (faulty(20))
 	{
-		refuse(worker, passing[chance(5)], happens(50) ? 1 + chance((int) count) : 0);
+		refuse_for_now(worker, messages, count);
 	}
 	else if (failing > 0)
 	{
@@ -258,7 +321,7 @@ answer_worker(struct worker *worker)
 	}
 	else if (worker->work == WORK_FAIL)
 	{
-		faulty(10) ? refuse(worker, "53300", 0) : commit(worker, record_failure(worker->failed));
+		faulty(10) ? refuse(worker, "53300", 0) : commit(worker, record_failure(worker));
 	}
 	else
 	{
@@ -279,7 +342,7 @@ abandon(struct worker *worker)
 	}
 	if (worker->work == WORK_FAIL)
 	{
-		PQclear(record_failure(worker->failed));
+		PQclear(record_failure(worker));
 		return;
 	}
 	count = batch_run(worker->batch, &messages);

@@ -40,7 +40,10 @@ struct item
 	bool claimed;
 	bool dead;
 	int tries;	  /* that failed */
-	int attempts; /* 0: no row of a failure */
+	int timeouts; /* of transactions it was in */
+	int losses;	  /* of connections it was on */
+	int attempts; /* that were recorded; 0: no row of a failure */
+	bool noted;	  /* the last one before it was made */
 	int64_t failed_ms;
 };
 
@@ -71,6 +74,16 @@ return_item(int index)
 		{
 			items[i].state = WAITING;
 		}
+	}
+}
+
+/* Whatever its state: the service may deliver again what is leased, or acknowledged. */
+static void
+deliver_again(void)
+{
+	if (faulty(2))
+	{
+		return_item(chance(item_count));
 	}
 }
 
@@ -237,6 +250,7 @@ answer_pull(struct call *call)
 	static char body[ITEMS_MAX * 200];
 
 	deliver(body, sizeof(body), call->number);
+	trace_text(body);
 	if (faulty(10))
 	{
 		answer_call(call, PUBSUB_TRANSIENT, "", NULL);
