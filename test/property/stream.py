@@ -121,7 +121,7 @@ class Stream:
             intent.times = draw.choice([1, 2, 2]) if self.max_attempts > 2 else 1
 
     def possible(self, troubles, intent):
-        """What is released together with others must fail when it runs, to be told from them."""
+        """What is parked does not fail at the end of its transaction."""
         if self.policy == 'park' and intent.lane is not None:
             return [one for one in troubles if one not in DEFERRED]
         return troubles
