@@ -1,7 +1,10 @@
 /* SPDX-License-Identifier: PostgreSQL */
 #include "base64.h"
 
+#include <openssl/evp.h>
 #include <stdint.h>
+
+#include "memory.h"
 
 #define IS_DIGIT 64
 
@@ -88,4 +91,13 @@ base64_decode(const char *text, size_t size, unsigned char *bytes, size_t *decod
 	last = decode_last(at, bytes);
 	*decoded = (size_t) (bytes - begin) + last;
 	return last > 0;
+}
+
+char *
+base64_encode(const void *bytes, size_t size)
+{
+	char *text = memory_new((size + 2) / 3 * 4 + 1);
+
+	EVP_EncodeBlock((unsigned char *) text, bytes, (int) size);
+	return text;
 }

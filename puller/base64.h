@@ -20,4 +20,7 @@
 bool base64_decode(const char *text, size_t size, unsigned char *bytes, size_t *decoded)
 	__attribute__((warn_unused_result));
 
+/* The other way round, as text; free() it. */
+char *base64_encode(const void *bytes, size_t size) __attribute__((returns_nonnull));
+
 #endif

@@ -33,12 +33,14 @@ struct config
 	bool as_dead_letters; /* no handler: every message becomes a dead letter of "source" */
 
 	/* Pub/Sub */
-	char *endpoint;		  /* https://pubsub.googleapis.com; http://$PUBSUB_EMULATOR_HOST */
-	bool emulator;		  /* from PUBSUB_EMULATOR_HOST: no credentials are sent */
-	char *token_file;	  /* bearer token, read again when it changes or is refused */
-	int pulls;			  /* 8 */
-	int64_t max_response; /* bytes, 64 MB */
-	int64_t max_lease;	  /* ms, 60 min */
+	char *endpoint;			/* https://pubsub.googleapis.com; http://$PUBSUB_EMULATOR_HOST */
+	bool emulator;			/* from PUBSUB_EMULATOR_HOST: no credentials are sent */
+	char *token_file;		/* bearer token, read again when it changes or is refused */
+	char *credentials_file; /* or NULL: they are searched for */
+	char *ca_file;			/* the only authorities trusted, or NULL: the system's */
+	int pulls;				/* 8 */
+	int64_t max_response;	/* bytes, 64 MB */
+	int64_t max_lease;		/* ms, 60 min */
 
 	/* database */
 	char *dbname; /* conninfo or URI, or NULL for libpq's own defaults */

@@ -1,20 +1,13 @@
 /* SPDX-License-Identifier: PostgreSQL */
 #include "endpoint.h"
 
-#include <arpa/inet.h>
-#include <ctype.h>
 #include <curl/curl.h>
-#include <errno.h>
-#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
-#include <strings.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
+#include "access.h"
 #include "memory.h"
 
-#define DEFAULT_ENDPOINT "https://pubsub.googleapis.com"
 #define EMULATOR_VARIABLE "PUBSUB_EMULATOR_HOST"
 
 static bool
@@ -47,23 +40,6 @@ is_base_url(CURLU *url)
 		   !has_part(url, CURLUPART_FRAGMENT);
 }
 
-static bool
-is_loopback(CURLU *url)
-{
-	char *host = NULL;
-	struct in_addr address;
-	bool loopback;
-
-	if (curl_url_get(url, CURLUPART_HOST, &host, 0) != CURLUE_OK)
-	{
-		return false;
-	}
-	loopback = strcasecmp(host, "localhost") == 0 || strcmp(host, "[::1]") == 0 ||
-			   (inet_pton(AF_INET, host, &address) == 1 && ntohl(address.s_addr) >> 24 == 127);
-	curl_free(host);
-	return loopback;
-}
-
 /* The text is shown unless it may hold a password. */
 static bool
 fail_no_url(const char *place, const char *text, const char *remedy, struct fault *fault)
@@ -87,7 +63,7 @@ find_endpoint(struct config *config)
 	}
 	if (emulator == NULL || emulator[0] == '\0')
 	{
-		config->endpoint = memory_copy_text(DEFAULT_ENDPOINT);
+		config->endpoint = memory_copy_text(ENDPOINT_DEFAULT);
 		return "--endpoint";
 	}
 	config->emulator = true;
@@ -112,106 +88,6 @@ check_url(const struct config *config, const char *place, CURLU *url, struct fau
 	return true;
 }
 
-/* ---- credentials -------------------------------------------------------------------------- */
-
-static bool
-is_blank(const char *bytes, ssize_t size)
-{
-	for (ssize_t i = 0; i < size; i++)
-	{
-		if (!isspace((unsigned char) bytes[i]))
-		{
-			return false;
-		}
-	}
-	return true;
-}
-
-/* NULL when the file holds something to send, else what is wrong with it. */
-static const char *
-look_into_token(int file)
-{
-	char start[256];
-	struct stat status;
-	const char *wrong = NULL;
-	ssize_t size;
-
-	if (fstat(file, &status) != 0 || !S_ISREG(status.st_mode))
-	{
-		return "it is not a regular file";
-	}
-	size = read(file, start, sizeof(start));
-	if (size < 0)
-	{
-		return strerror(errno);
-	}
-	wrong = is_blank(start, size) ? "it is empty" : NULL;
-	explicit_bzero(start, sizeof(start));
-	return wrong;
-}
-
-/* The same; O_NONBLOCK, as opening a FIFO would wait for its writer. */
-static const char *
-look_at_token(const char *path)
-{
-	int file = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-	const char *wrong;
-
-	if (file < 0)
-	{
-		return strerror(errno);
-	}
-	wrong = look_into_token(file);
-	close(file);
-	return wrong;
-}
-
-static bool
-check_token(const struct config *config, CURLU *url, struct fault *fault)
-{
-	const char *wrong = look_at_token(config->token_file);
-
-	if (wrong != NULL)
-	{
-		return fault_set(
-			fault,
-			memory_format("--token-file \"%s\" cannot be used: %s", config->token_file, wrong),
-			memory_copy_text("Put an access token into it that the puller may read."));
-	}
-	if (part_is(url, CURLUPART_SCHEME, "http") && !is_loopback(url))
-	{
-		return fault_set(
-			fault, memory_format("the token would be sent unencrypted to %s", config->endpoint),
-			memory_copy_text("Use an https:// endpoint; http:// is for this machine only."));
-	}
-	return true;
-}
-
-static bool
-check_credentials(const struct config *config, CURLU *url, struct fault *fault)
-{
-	if (config->emulator && config->token_file != NULL)
-	{
-		return fault_set(fault,
-						 memory_copy_text("--token-file and " EMULATOR_VARIABLE " are both given, "
-										  "but an emulator takes no credentials"),
-						 memory_copy_text("Unset " EMULATOR_VARIABLE " to consume the real "
-										  "service, or leave --token-file out."));
-	}
-	if (config->emulator)
-	{
-		return true;
-	}
-	if (config->token_file == NULL)
-	{
-		return fault_set(fault, memory_format("there are no credentials for %s", config->endpoint),
-						 memory_copy_text("Name a file with an access token by --token-file, or "
-										  "an emulator by " EMULATOR_VARIABLE " without "
-										  "--endpoint; these are what this version supports."));
-	}
-	return check_token(config, url, fault);
-}
-
 bool
 endpoint_settle(struct config *config, struct fault *fault)
 {
@@ -225,7 +101,6 @@ endpoint_settle(struct config *config, struct fault *fault)
 	{
 		config->endpoint[--size] = '\0';
 	}
-	settled = settled && check_credentials(config, url, fault);
 	curl_url_cleanup(url);
-	return settled;
+	return settled && access_check(config, fault);
 }

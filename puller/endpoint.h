@@ -8,6 +8,8 @@
 #include "config.h"
 #include "fault.h"
 
+#define ENDPOINT_DEFAULT "https://pubsub.googleapis.com"
+
 /*
  * Settles endpoint and emulator from --endpoint, or PUBSUB_EMULATOR_HOST, or the default, and
  * checks that the credentials fit. The endpoint then has no slash at its end.

@@ -152,7 +152,7 @@ connect_worker(struct worker *worker)
 	if (worker->puller->config->db_auth == DB_AUTH_GCP_IAM)
 	{
 		db_await_password(&worker->db);
-		iam_ask(worker->puller->http, take_password, worker);
+		iam_ask(worker->puller->http, worker->puller->config, take_password, worker);
 	}
 	else
 	{
@@ -346,6 +346,7 @@ flow_step(struct puller *puller, int64_t now)
 			work_step(&puller->worker[i], now);
 		}
 	}
+	auth_step(&puller->auth, now);
 	lease_step(&puller->lease, now);
 	ack_step(&puller->ack, now);
 	pull_step(puller, now);
@@ -385,7 +386,7 @@ flow_deadline(const struct puller *puller, int64_t now)
 {
 	int64_t deadline = earlier(lease_deadline(&puller->lease), ack_deadline(&puller->ack));
 
-	deadline = earlier(deadline, pull_deadline(puller));
+	deadline = earlier(deadline, earlier(auth_deadline(&puller->auth), pull_deadline(puller)));
 	for (int i = 0; i < puller->workers && !puller->stopping; i++)
 	{
 		deadline = earlier(deadline, worker_deadline(&puller->worker[i], now));

@@ -33,6 +33,7 @@ struct http_request
 struct http
 {
 	CURLM *multi;
+	const char *ca_file; /* NULL: the system's own */
 	LIST_HEAD(, http_request) running;
 };
 
@@ -59,6 +60,12 @@ http_new(void)
 	must(http->multi != NULL, "a multi handle");
 	LIST_INIT(&http->running);
 	return http;
+}
+
+void
+http_trust(struct http *http, const char *ca_file)
+{
+	http->ca_file = ca_file;
 }
 
 static void
@@ -102,6 +109,16 @@ add_header(struct http_request *request, const char *line)
 	request->headers = headers;
 }
 
+static void
+add_content_type(struct http_request *request, const struct http_spec *spec)
+{
+	char *line = memory_format("Content-Type: %s", spec->content_type != NULL ? spec->content_type
+																			  : "application/json");
+
+	add_header(request, line);
+	free(line);
+}
+
 /*
  * Over HTTP/2 all requests share a connection, and libcurl keeps one as long as a request is in it,
  * whichever others have timed out: with a pull always waiting, a dead connection would be used for
@@ -117,6 +134,16 @@ set_socket(void *context, curl_socket_t socket, curlsocktype purpose)
 	/* What has no such option is no TCP socket. */
 	setsockopt(socket, IPPROTO_TCP, TCP_USER_TIMEOUT, &limit, sizeof(limit));
 	return CURL_SOCKOPT_OK;
+}
+
+/* A folder of the system's authorities, as Debian has it, would be trusted beside the file. */
+static void
+set_trust(CURL *easy, const char *ca_file)
+{
+	SET(easy, CURLOPT_CAINFO, ca_file);
+	SET(easy, CURLOPT_CAPATH, NULL);
+	SET(easy, CURLOPT_PROXY_CAINFO, ca_file);
+	SET(easy, CURLOPT_PROXY_CAPATH, NULL);
 }
 
 static void
@@ -155,7 +182,7 @@ set_options(struct http_request *request, const struct http_spec *spec)
 	{
 		SET(easy, CURLOPT_POSTFIELDSIZE_LARGE, (curl_off_t) spec->body_size);
 		SET(easy, CURLOPT_POSTFIELDS, request->body);
-		add_header(request, "Content-Type: application/json");
+		add_content_type(request, spec);
 		/* Waiting for "100 Continue" costs a round trip or a second. */
 		add_header(request, "Expect:");
 	}
@@ -166,6 +193,10 @@ set_options(struct http_request *request, const struct http_spec *spec)
 	if (spec->authorization != NULL)
 	{
 		add_header(request, spec->authorization);
+	}
+	for (const char *const *line = spec->headers; line != NULL && *line != NULL; line++)
+	{
+		add_header(request, *line);
 	}
 	SET(easy, CURLOPT_HTTPHEADER, request->headers);
 }
@@ -187,6 +218,10 @@ http_start(struct http *http, const struct http_spec *spec)
 	buffer_init(&request->received, spec->response_limit);
 	request->response.sent_ms = clock_ms();
 	set_options(request, spec);
+	if (http->ca_file != NULL)
+	{
+		set_trust(request->easy, http->ca_file);
+	}
 	must(curl_multi_add_handle(http->multi, request->easy) == CURLM_OK, "a transfer");
 	LIST_INSERT_HEAD(&http->running, request, link);
 }

@@ -33,9 +33,11 @@ struct http_spec
 {
 	const char *method; /* "GET", "POST" */
 	const char *url;
-	const char *authorization; /* the whole header line, or NULL */
-	bool direct;			   /* never through a proxy */
-	const char *body;		   /* JSON; copied; NULL for none */
+	const char *authorization;	/* the whole header line, or NULL */
+	const char *const *headers; /* more of them, ended by NULL; or NULL */
+	bool direct;				/* never through a proxy */
+	const char *body;			/* copied; NULL for none */
+	const char *content_type;	/* of the body; NULL for JSON */
 	size_t body_size;
 	size_t response_limit; /* bytes */
 	int64_t timeout_ms;	   /* for the whole exchange */
@@ -46,6 +48,12 @@ struct http_spec
 
 /* Exits with a message when libcurl cannot be set up. */
 struct http *http_new(void);
+
+/*
+ * Trusts the authorities in this file, in PEM, and no others: those that the system trusts are left
+ * out. For requests from now on; the name must live as long.
+ */
+void http_trust(struct http *http, const char *ca_file);
 
 void http_free(struct http *http);
 

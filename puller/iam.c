@@ -1,17 +1,14 @@
 /* SPDX-License-Identifier: PostgreSQL */
 #include "iam.h"
 
-#include <json-c/json.h>
 #include <stdlib.h>
-#include <string.h>
 
+#include "credential_file.h"
 #include "log.h"
 #include "memory.h"
+#include "token.h"
 
-#define TOKEN_PATH "/computeMetadata/v1/instance/service-accounts/default/token"
-#define SCOPE "https%3A%2F%2Fwww.googleapis.com%2Fauth%2Fsqlservice.login"
-#define TIMEOUT_MS 3000
-#define ANSWER_LIMIT ((size_t) 64 * 1024)
+#define SCOPE "https://www.googleapis.com/auth/sqlservice.login"
 
 struct question
 {
@@ -20,61 +17,41 @@ struct question
 };
 
 static void
-log_failure(const struct http_response *response, const char *reason)
+log_failure(const char *error, const char *hint)
 {
-	log_event(LOG_ERROR, "db_token_failed", "status", LOG_INT, (int64_t) response->status, "err",
-			  LOG_TEXT, response->status == 0 ? response->error : reason, "hint", LOG_TEXT,
-			  "--db-auth=gcp-iam needs the metadata server of Google Cloud (GCE_METADATA_HOST) and "
-			  "a service account there; it is tried again by itself",
-			  NULL);
+	log_event(LOG_ERROR, "db_token_failed", "err", LOG_TEXT, error, "hint", LOG_TEXT, hint, NULL);
 }
 
 static void
-take_token(void *context, const struct http_response *response)
+take_result(void *context, const struct token_result *result)
 {
 	struct question *question = context;
-	struct json_object *document =
-		response->status == 200 ? json_tokener_parse(response->body) : NULL;
-	struct json_object *member;
-	const char *token = NULL;
 
-	if (json_object_object_get_ex(document, "access_token", &member) &&
-		json_object_is_type(member, json_type_string) && json_object_get_string_len(member) > 0)
+	if (result->token == NULL)
 	{
-		token = json_object_get_string(member);
+		log_failure(result->error, result->hint);
 	}
-	else
-	{
-		log_failure(response, "the metadata server gave no access token");
-	}
-	question->callback(question->context, token);
-	json_object_put(document);
+	question->callback(question->context, result->token);
 	free(question);
 }
 
 void
-iam_ask(struct http *http, iam_callback callback, void *context)
+iam_ask(struct http *http, const struct config *config, iam_callback callback, void *context)
 {
-	const char *host = getenv("GCE_METADATA_HOST");
-	char *url =
-		memory_format("http://%s" TOKEN_PATH "?scopes=%s",
-					  host != NULL && *host != '\0' ? host : "metadata.google.internal", SCOPE);
-	struct question *question = memory_new(sizeof(*question));
-	struct http_spec spec = {
-		.method = "GET",
-		.url = url,
-		/* Without this header the metadata server refuses: it tells us from a relayed request. */
-		.authorization = "Metadata-Flavor: Google",
-		.direct = true,
-		.response_limit = ANSWER_LIMIT,
-		.timeout_ms = TIMEOUT_MS,
-		.callback = take_token,
-		.dropped = free,
-		.context = question,
-	};
+	struct question *question;
+	struct token_spec spec = {.scope = SCOPE, .callback = take_result, .dropped = free};
+	struct fault fault = {NULL, NULL};
+	struct credential *credential = credential_load(config->credentials_file, &fault);
 
-	question->callback = callback;
-	question->context = context;
-	http_start(http, &spec);
-	free(url);
+	if (credential == NULL)
+	{
+		log_failure(fault.fact, fault.remedy);
+		fault_free(&fault);
+		callback(context, NULL);
+		return;
+	}
+	question = memory_new(sizeof(*question));
+	*question = (struct question){.callback = callback, .context = context};
+	spec.context = question;
+	token_fetch(http, credential, &spec);
 }

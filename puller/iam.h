@@ -1,18 +1,19 @@
 /* SPDX-License-Identifier: PostgreSQL */
 /*
  * Access tokens for the database: with IAM database authentication, a managed PostgreSQL takes one
- * as the password of a service account's role. They come from the metadata server of the machine
- * or pod (GCE_METADATA_HOST), one for each new connection, so that none is too old.
+ * as the password of a service account's role. They are for the same credentials as those for
+ * Pub/Sub; one for each new connection, so that none is too old.
  */
 #ifndef INBOX_IAM_H
 #define INBOX_IAM_H
 
+#include "config.h"
 #include "http.h"
 
 /* "token" is NULL when none could be had, which has been logged then; never log it. */
 typedef void (*iam_callback)(void *context, const char *token);
 
-/* Asks for a token; the callback comes later, once, unless the process ends before. */
-void iam_ask(struct http *http, iam_callback callback, void *context);
+/* Asks for a token; the callback comes once, unless the process ends before. */
+void iam_ask(struct http *http, const struct config *config, iam_callback callback, void *context);
 
 #endif

@@ -54,6 +54,16 @@ memory_copy_text(const char *text)
 	return text != NULL ? memory_copy(text, strlen(text)) : NULL;
 }
 
+void
+memory_forget(char *secret)
+{
+	if (secret != NULL)
+	{
+		explicit_bzero(secret, strlen(secret));
+	}
+	free(secret);
+}
+
 char *
 memory_format(const char *format, ...)
 {

@@ -19,6 +19,9 @@ char *memory_copy(const char *bytes, size_t size) __attribute__((returns_nonnull
 /* A copy of a string; NULL gives NULL. */
 char *memory_copy_text(const char *text);
 
+/* Overwrites and frees a secret; NULL is fine. */
+void memory_forget(char *secret);
+
 /* printf into fresh memory. */
 char *memory_format(const char *format, ...) __attribute__((format(printf, 1, 2), returns_nonnull));
 

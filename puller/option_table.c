@@ -106,15 +106,40 @@ const struct option_row option_table[] = {
 				"is sent over http:// to this machine only.",
 	},
 	{
+		.name = "credentials-file",
+		.kind = OPTION_TEXT,
+		.group = OPTION_PUBSUB,
+		.metavar = "FILE",
+		.sample = "FILE",
+		.offset = MEMBER(credentials_file),
+		.help = "Credentials as Google's tools write them: of a service account, a user, an "
+				"impersonated service account or an external account. Without this option they "
+				"are searched for as Google's libraries do: GOOGLE_APPLICATION_CREDENTIALS, what "
+				"gcloud auth application-default login has left, the metadata server. The file "
+				"is read again whenever a token is renewed.",
+	},
+	{
 		.name = "token-file",
 		.kind = OPTION_TEXT,
 		.group = OPTION_PUBSUB,
 		.metavar = "FILE",
 		.sample = "FILE",
 		.offset = MEMBER(token_file),
-		.help = "A file that holds an OAuth 2.0 access token for Pub/Sub and nothing else. It is "
-				"read again when it changes and when the service refuses the token. Required "
-				"unless an emulator is used.",
+		.help = "A file that holds an OAuth 2.0 access token for Pub/Sub and nothing else, in the "
+				"place of credentials. It is read again when it changes and when the service "
+				"refuses the token; something has to write a new one before the old one ends.",
+	},
+	{
+		.name = "ca-file",
+		.kind = OPTION_TEXT,
+		.group = OPTION_PUBSUB,
+		.metavar = "FILE",
+		.sample = "FILE",
+		.offset = MEMBER(ca_file),
+		.help = "Certificates of the authorities that are trusted, in PEM, for private endpoints "
+				"and proxies that look into TLS. The system's own are trusted no more then; add "
+				"them to the file where both are needed. The database is not concerned: it has "
+				"sslrootcert in --dbname.",
 	},
 	{
 		.name = "pulls",
@@ -179,10 +204,10 @@ const struct option_row option_table[] = {
 		.offset = MEMBER(db_auth),
 		.choices = db_auths,
 		.help = "Where the password of a connection comes from: libpq's own places, or gcp-iam, "
-				"which takes a fresh access token from the metadata server for each connection, as "
-				"IAM database authentication of Cloud SQL and AlloyDB wants it. A token is sent "
-				"over TLS only: sslmode is require unless "
-				"--dbname or PGSSLMODE asks for more.",
+				"which takes a fresh access token for the same credentials as Pub/Sub's for each "
+				"connection, as IAM database authentication of Cloud SQL and AlloyDB wants it. A "
+				"token is sent over TLS only: sslmode is require unless --dbname or PGSSLMODE asks "
+				"for more.",
 	},
 	{
 		.name = "workers",

@@ -26,6 +26,8 @@ struct call
 	int64_t timeout_ms;
 	unsigned token; /* the version it was sent with */
 	bool tried_again;
+	struct http_response refusal; /* the first 401, while a token is fetched */
+	char *refusal_body;
 	pubsub_callback callback;
 	void *context;
 };
@@ -74,6 +76,7 @@ free_call(struct call *call)
 {
 	free(call->url);
 	free(call->body);
+	free(call->refusal_body);
 	free(call);
 }
 
@@ -237,19 +240,11 @@ judge(struct pubsub_answer *answer, const struct http_response *response, char *
 }
 
 static void
-finish_call(void *context, const struct http_response *response)
+answer_call(struct call *call, const struct http_response *response)
 {
-	struct call *call = context;
 	struct pubsub_answer answer = {0};
 	char text[ERROR_SIZE];
 
-	if (response->status == 401 && !call->tried_again &&
-		auth_refused(call->pubsub->auth, call->token))
-	{
-		call->tried_again = true;
-		send_call(call);
-		return;
-	}
 	judge(&answer, response, text);
 	call->callback(call->context, &answer);
 	json_object_put(answer.failures);
@@ -266,12 +261,48 @@ drop_call(void *context)
 }
 
 static void
+try_again(void *context, bool renewed)
+{
+	struct call *call = context;
+	struct http_response response = call->refusal;
+
+	if (renewed)
+	{
+		free(call->refusal_body);
+		call->refusal_body = NULL;
+		send_call(call);
+		return;
+	}
+	response.body = call->refusal_body;
+	answer_call(call, &response);
+}
+
+/* The answer is kept, as the token that it takes may not be had. */
+static void
+finish_call(void *context, const struct http_response *response)
+{
+	struct call *call = context;
+
+	if (response->status != 401 || call->tried_again)
+	{
+		answer_call(call, response);
+		return;
+	}
+	call->tried_again = true;
+	call->refusal = *response;
+	call->refusal_body = memory_copy(response->body, response->size);
+	auth_refused(call->pubsub->auth, call->token, try_again, drop_call, call);
+}
+
+static void
 send_call(struct call *call)
 {
+	const char *const headers[] = {auth_quota_header(call->pubsub->auth), NULL};
 	struct http_spec spec = {
 		.method = call->body != NULL ? "POST" : "GET",
 		.url = call->url,
 		.authorization = auth_header(call->pubsub->auth),
+		.headers = headers,
 		.body = call->body,
 		.body_size = call->body != NULL ? strlen(call->body) : 0,
 		.response_limit = call->response_limit,

@@ -315,7 +315,6 @@ may_pull(struct puller *puller, int64_t now)
 {
 	struct pull_state *pull = &puller->pull;
 
-	/* First, as pull_deadline() counts on its look at the file. */
 	if (!auth_ready(&puller->auth, now) || puller->stopping || !db_is_there(puller))
 	{
 		return false;
@@ -341,6 +340,10 @@ pull_step(struct puller *puller, int64_t now)
 {
 	int asked;
 
+	if (puller->config->exit_on_permanent && auth_is_hopeless(&puller->auth, now))
+	{
+		puller_exit(puller, 2);
+	}
 	if (puller->pull.in_flight >= puller->pull.width || puller->pull.looking ||
 		!may_pull(puller, now))
 	{
@@ -364,11 +367,6 @@ pull_deadline(const struct puller *puller)
 	if (puller->stopping || puller->pull.in_flight >= puller->pull.width || puller->pull.looking)
 	{
 		return CLOCK_NEVER;
-	}
-	if (puller->config->token_file != NULL &&
-		(auth_header(&puller->auth) == NULL || puller->pull.token_refused))
-	{
-		return auth_deadline(&puller->auth);
 	}
 	/* With the pause over, only an event that wakes the loop anyhow can give new credit. */
 	return puller->pull.not_before > clock_ms() ? puller->pull.not_before : CLOCK_NEVER;

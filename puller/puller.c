@@ -19,7 +19,8 @@ puller_init(struct puller *puller, struct config *config)
 		.db_down_since = CLOCK_NEVER,
 	};
 	puller->http = http_new();
-	auth_init(&puller->auth, config->token_file);
+	http_trust(puller->http, config->ca_file);
+	auth_init(&puller->auth, puller->http, config);
 	pubsub_init(&puller->pubsub, puller->http, &puller->auth, config);
 	puller->connector = connector_new(config->dbname);
 	message_board_init(&puller->board);

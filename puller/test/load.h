@@ -33,7 +33,8 @@ load_clean_environment(void)
 	for (char **variable = environ; *variable != NULL;)
 	{
 		snprintf(name, sizeof(name), "%.*s", (int) strcspn(*variable, "="), *variable);
-		if (strncmp(name, "INBOX_", 6) == 0 || strcmp(name, "PUBSUB_EMULATOR_HOST") == 0)
+		if (strncmp(name, "INBOX_", 6) == 0 || strcmp(name, "PUBSUB_EMULATOR_HOST") == 0 ||
+			strncmp(name, "GOOGLE_", 7) == 0)
 		{
 			unsetenv(name);
 			variable = environ;
@@ -43,6 +44,9 @@ load_clean_environment(void)
 			variable++;
 		}
 	}
+	/* There are no credentials on this machine. */
+	setenv("CLOUDSDK_CONFIG", "/nonexistent", 1);
+	setenv("NO_GCE_CHECK", "true", 1);
 }
 
 /* Loads with the given arguments, ended by NULL. */

@@ -84,11 +84,11 @@ set_up(void **state)
 	static char endpoint[] = "https://pubsub.test";
 
 	(void) state;
-	config =
-		(struct config){.subscription = subscription, .endpoint = endpoint, .max_response = 1000};
+	config = (struct config){
+		.subscription = subscription, .endpoint = endpoint, .emulator = true, .max_response = 1000};
 	requests = 0;
 	answers = 0;
-	auth_init(&auth, NULL);
+	auth_init(&auth, NULL, &config);
 	pubsub_init(&pubsub, NULL, &auth, &config);
 	return 0;
 }
@@ -260,7 +260,10 @@ refused_token_is_read_again_once(void **state)
 	(void) state;
 	close(mkstemp(token_file));
 	write_token("old");
-	auth.token_file = token_file;
+	config.emulator = false;
+	config.token_file = token_file;
+	auth_init(&auth, NULL, &config);
+	auth_step(&auth, 0);
 	assert_true(auth_ready(&auth, 0));
 	acknowledge();
 	assert_string_equal(authorization, "Authorization: Bearer old");

@@ -185,7 +185,8 @@ subtest 'a wrong usage' => sub {
         'an unknown key of the file' => [ [ options => ["--config=$ini"] ], qr/no-such-option/ ],
         'a wrong variable' => [ [ env => { INBOX_PULLS => '0' } ], qr/INBOX_PULLS/ ],
         'no credentials' =>
-          [ [ env => { PUBSUB_EMULATOR_HOST => undef } ], qr/no credentials.*--token-file/s ],
+          [ [ env => { PUBSUB_EMULATOR_HOST => undef, CLOUDSDK_CONFIG => '/nowhere',
+                NO_GCE_CHECK => 'true' } ], qr/no credentials.*--credentials-file/s ],
         'a password in the endpoint' =>
           [ [ options => ['--endpoint=http://me:open-sesame@127.0.0.1'] ],
             qr/not shown.*no user, password/s ],

@@ -1,0 +1,15 @@
+/* SPDX-License-Identifier: PostgreSQL */
+/*
+ * Whether the credentials that the configuration leads to can be used, and are safe where they go.
+ */
+#ifndef INBOX_ACCESS_H
+#define INBOX_ACCESS_H
+
+#include "config.h"
+#include "fault.h"
+
+/* Of a configuration whose endpoint is settled. */
+bool access_check(const struct config *config, struct fault *fault)
+	__attribute__((warn_unused_result));
+
+#endif
