@@ -113,6 +113,22 @@ SEEDS = 200
 property: install-private puller pubsub
 	PATH=$(SERVER_BIN):$$PATH \
 	$(SUITE) property test/property/run --seed $(SEED) --seeds $(SEEDS)
+# Random faults for SECONDS, drawn from SEED (a fresh one unless given); MANAGED=1 takes the managed
+# inbox; a seed SEED/NUMBER is one round. The sweep takes every fault point, one after the other, at
+# its first PASSAGES passages.
+TORTURE_SERVER = $(CURDIR)/build/torture/server
+TORTURE = PATH=$(TORTURE_SERVER)/bin:$$PATH $(if $(MANAGED),INBOX_VARIANT=managed)
+TORTURE_SEED = $(if $(filter command line,$(origin SEED)),--seed $(SEED))
+SECONDS = 60
+PULLERS = 3
+PASSAGES = 5
+.PHONY: torture-build torture torture-sweep
+torture-build: server managed pubsub
+	@test/torture/build $(TORTURE_SERVER)
+torture: torture-build
+	$(TORTURE) $(SUITE) torture test/torture/run $(TORTURE_SEED) --seconds $(SECONDS) --pullers $(PULLERS)
+torture-sweep: torture-build
+	$(TORTURE) $(SUITE) torture-sweep test/torture/run --sweep $(TORTURE_SEED) --passages $(PASSAGES)
 # The Pub/Sub server of the tests: its own tests, and what it has in common with Google's emulator
 # and with Google's own clients.
 .PHONY: pubsub-server conformance

@@ -26,6 +26,7 @@ class Cluster:
 
     def __init__(self, folder):
         self.folder = folder
+        self.settings = ''
         self.data = os.path.join(folder, 'data')
         # The path of a socket has at most 107 bytes.
         self.sockets = tempfile.mkdtemp(prefix='inbox-property-')
@@ -34,7 +35,7 @@ class Cluster:
         subprocess.run(['initdb', '-D', self.data, '-E', 'UTF8', '--no-locale', '-A', 'trust',
                         '-N'], check=True, stdout=subprocess.DEVNULL)
         with open(os.path.join(self.data, 'postgresql.conf'), 'a', encoding='utf8') as conf:
-            conf.write(SETTINGS + "unix_socket_directories = '%s'\n" % self.sockets)
+            conf.write(SETTINGS + self.settings + "unix_socket_directories = '%s'\n" % self.sockets)
         self.user = None
         self.start()
         self.install()

@@ -1,0 +1,41 @@
+# SPDX-License-Identifier: PostgreSQL
+"""An inbox-proxy and its control connection."""
+
+import json
+import re
+import select
+import socket
+import subprocess
+
+
+class Proxy:
+    """Between a client and a server; protocol is postgres or http."""
+
+    def __init__(self, program, protocol, target):
+        self.process = subprocess.Popen(
+            [program, '--protocol', protocol, '--to', target, '--listen', '127.0.0.1:0'],
+            stdout=subprocess.PIPE, text=True)
+        if not select.select([self.process.stdout], [], [], 20)[0]:
+            raise RuntimeError('%s does not listen' % program)
+        line = self.process.stdout.readline()
+        self.port, control = map(int, re.findall(r':(\d+)', line))
+        self.socket = socket.create_connection(('127.0.0.1', control), timeout=20)
+        self.answers = self.socket.makefile('r', encoding='utf8')
+
+    def command(self, line):
+        self.socket.sendall((line + '\n').encode())
+        answer = self.answers.readline().strip()
+        if answer.startswith('error') or not answer:
+            raise RuntimeError('inbox-proxy on "%s": %s' % (line, answer))
+        return answer
+
+    def fired(self):
+        return json.loads(self.command('stats'))['fired']
+
+    def behave(self):
+        for line in 'clear', 'accept', 'resume', 'latency 0':
+            self.command(line)
+
+    def close(self):
+        self.process.kill()
+        self.process.wait()

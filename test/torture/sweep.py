@@ -1,0 +1,62 @@
+# SPDX-License-Identifier: PostgreSQL
+"""A sweep: one point after the other, each action at its first passages, nothing else going wrong."""
+
+import random
+import time
+
+from round import PAUSE, Round
+from schedule import PROVOKED, Fault, points_of
+
+# Seconds for a fault to come about, and then for messages to be applied again.
+PATIENCE = 20
+
+
+def all_sweeps(options):
+    """Names of rounds: POINT/PASSAGES."""
+    return ['%s/%d' % (point, options.passages) for point in points_of(options.managed)]
+
+
+class Sweep(Round):
+    """All actions of one point, at its first to PASSAGES-th passage."""
+
+    def draw_faults(self):
+        self.point, passages = self.name.split('/')
+        self.max_attempts = 2
+        self.rules = [{'on': 'deliver', 'do': 'duplicate', 'probability': 0.05},
+                      {'on': 'deliver', 'do': 'share', 'probability': 0.05},
+                      {'on': 'ack_id', 'do': 'redeliver', 'probability': 0.03}]
+        draw = random.Random(self.name)
+        return [Fault(draw, self.point, action, nth)
+                for action in points_of(self.options.managed)[self.point]
+                for nth in range(1, int(passages) + 1)]
+
+    def inject(self, fault):
+        """Waits until it has hit, and until life goes on."""
+        faults = self.rig.faults
+        faults.arm(fault.what, fault.action, fault.nth)
+        self.wait_until('%s does not come about' % fault.describe(),
+                        lambda: not faults.is_armed(fault.what), self.provoke)
+        acked = self.acked()
+        self.wait_until('nothing is acknowledged after %s' % fault.describe(),
+                        lambda: self.acked() > acked + 10, lambda: None)
+
+    def provoke(self):
+        deed = PROVOKED.get(self.point)
+        if deed:
+            super().inject(Fault(self.draw, deed))
+
+    def acked(self):
+        return self.rig.service.call('GET', '/control/stats')['counters']['acked']
+
+    def wait_until(self, what, condition, provoke):
+        start = provoked = time.monotonic()
+        while not condition():
+            now = time.monotonic()
+            if now > start + PATIENCE:
+                self.problems.append(what)
+                return
+            if now > provoked + 0.3:
+                provoke()
+                provoked = now
+            self.tend()
+            time.sleep(PAUSE)
