@@ -128,6 +128,14 @@ load(struct config *config, int argc, char **argv, struct fault *fault)
 		return answer(help, fault);
 	}
 	origin->file = memory_copy_text(file_name(&origin->flags));
+	config->check = flags_find(&origin->flags, OPTION_CHECK) != NULL;
+	config->check_json = flags_find(&origin->flags, OPTION_JSON) != NULL;
+	if (config->check_json && !config->check)
+	{
+		(void) fault_set(fault, memory_copy_text("--json is given without --check"),
+						 memory_copy_text("Add --check; logs are in JSON by --log-format json."));
+		return CONFIG_BAD;
+	}
 	warn_of_environment();
 	return gather(config, origin, fault) ? CONFIG_RUN : CONFIG_BAD;
 }

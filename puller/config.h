@@ -60,6 +60,8 @@ struct config
 	int64_t grace;	/* ms, 25 s */
 	int halt_after; /* 20 */
 	bool exit_on_permanent;
+	bool check;		 /* look at everything, and end */
+	bool check_json; /* as a document for machines */
 	enum log_format log_format;
 	enum log_level log_level;
 

@@ -80,7 +80,8 @@ check_subscription(const struct config *config, struct fault *fault)
 
 	if (config->subscription == NULL)
 	{
-		return fault_set(fault, memory_copy_text("no subscription is given"),
+		return config->check ||
+			   fault_set(fault, memory_copy_text("no subscription is given"),
 						 memory_copy_text("Give --subscription "
 										  "projects/PROJECT/subscriptions/NAME; inbox-puller "
 										  "--help lists the options."));
@@ -110,7 +111,8 @@ check_handler(const struct config *config, struct fault *fault)
 	}
 	if (config->handler == NULL)
 	{
-		return fault_set(fault, memory_copy_text("no handler is given"),
+		return config->check ||
+			   fault_set(fault, memory_copy_text("no handler is given"),
 						 memory_copy_text("Give --handler FUNCTION, the SQL function that applies "
 										  "a message."));
 	}
@@ -127,7 +129,7 @@ settle_source(struct config *config, struct fault *fault)
 {
 	size_t size;
 
-	if (config->source == NULL && config->as_dead_letters)
+	if (config->source == NULL && config->as_dead_letters && !config->check)
 	{
 		return fault_set(
 			fault, memory_copy_text("--as-dead-letters needs --source"),
@@ -135,9 +137,13 @@ settle_source(struct config *config, struct fault *fault)
 							 "its keys tell which messages were applied after all. By "
 							 "default it is that subscription's full name."));
 	}
-	if (config->source == NULL)
+	if (config->source == NULL && !config->as_dead_letters)
 	{
 		config->source = memory_copy_text(config->subscription);
+	}
+	if (config->source == NULL)
+	{
+		return true;
 	}
 	size = strlen(config->source);
 	if (size > SOURCE_MAX_BYTES)

@@ -52,8 +52,8 @@ sslmode_for_password(void)
  * Of a keyword that is given twice the last counts, so what stands before dbname is our default
  * and what stands behind it is not to be changed. Keepalives find a dead peer within a minute.
  */
-static PGconn *
-open_connection(const char *conninfo, const char *password)
+PGconn *
+connector_open(const char *conninfo, const char *password)
 {
 	static const char *const keywords[] = {"connect_timeout",
 										   "keepalives_idle",
@@ -134,7 +134,7 @@ run(void *argument)
 
 	while ((attempt = next_attempt(connector)) != NULL)
 	{
-		attempt->connection = open_connection(connector->conninfo, attempt->password);
+		attempt->connection = connector_open(connector->conninfo, attempt->password);
 		forget_password(attempt);
 		hand_over(connector, attempt);
 	}

@@ -11,6 +11,9 @@
 
 struct connector;
 
+/* What the thread does; "password" may be NULL. For who may wait; never NULL but out of memory. */
+PGconn *connector_open(const char *conninfo, const char *password);
+
 /* "conninfo" is what --dbname gave, or NULL; it must live as long as the connector. */
 struct connector *connector_new(const char *conninfo);
 

@@ -78,7 +78,7 @@ find_version(const struct db *db)
 						 schema, schema);
 }
 
-/* A consumer of dead letters runs no handler, so it does not serve the source. */
+/* A consumer of dead letters runs no handler, and --check changes nothing: neither serves. */
 static bool
 ask_version(struct db *db)
 {
@@ -235,8 +235,8 @@ refusal_of(const char *sqlstate)
 }
 
 /* The remedy for an error that comes without one. */
-static char *
-find_hint(const struct db *db, const char *sqlstate)
+char *
+greeting_hint(const PGconn *connection, const char *sqlstate)
 {
 	static const struct
 	{
@@ -255,7 +255,7 @@ find_hint(const struct db *db, const char *sqlstate)
 			"as the extension's owner run: SELECT inbox_grant('%s', 'puller'); the "
 			"role also needs USAGE on the schema of the extension and of the "
 			"handler, and EXECUTE on the handler",
-			PQuser(db->connection));
+			PQuser(connection));
 	}
 	for (size_t i = 0; sqlstate != NULL && i < sizeof(hints) / sizeof(hints[0]); i++)
 	{
@@ -273,7 +273,7 @@ refuse_error(const struct db *db, const PGresult *result, enum db_refusal *refus
 	const char *sqlstate = PQresultErrorField(result, PG_DIAG_SQLSTATE);
 	const char *message = PQresultErrorField(result, PG_DIAG_MESSAGE_PRIMARY);
 	const char *given = PQresultErrorField(result, PG_DIAG_MESSAGE_HINT);
-	char *hint = given != NULL ? memory_copy_text(given) : find_hint(db, sqlstate);
+	char *hint = given != NULL ? memory_copy_text(given) : greeting_hint(db->connection, sqlstate);
 
 	log_refused(db, sqlstate, message != NULL ? message : PQresultErrorMessage(result),
 				PQresultErrorField(result, PG_DIAG_MESSAGE_DETAIL), hint);
@@ -310,7 +310,8 @@ next_step(struct db *db)
 	db->greeted = false;
 	if (db->step == 1)
 	{
-		bool asked = db->config->as_dead_letters ? ask_version(db) : ask_to_serve(db);
+		bool asked =
+			db->config->as_dead_letters || db->config->check ? ask_version(db) : ask_to_serve(db);
 
 		db->flush = true;
 		return asked ? GREETING_GOES_ON : GREETING_FAILED;

@@ -20,6 +20,9 @@ bool greeting_start(struct db *db) __attribute__((warn_unused_result));
 
 enum greeting_outcome greeting_read(struct db *db, enum db_refusal *refusal);
 
+/* The remedy for an error that comes without one, to be freed, or NULL. */
+char *greeting_hint(const PGconn *connection, const char *sqlstate);
+
 void greeting_free_facts(struct db_facts *facts);
 
 #endif

@@ -42,8 +42,9 @@ static const struct section sections[] = {
 	 "SIGTERM and SIGINT stop the puller within --grace; a second one stops it at once. SIGHUP "
 	 "reads the file again; options that need a restart say so in the log."},
 	{"Exit status",
-	 "0 stopped as asked; 1 usage or configuration; 2 refused to start, as the extension or the "
-	 "source does not fit; 3 internal error."},
+	 "0 stopped as asked, or no problems found by --check; 1 usage or configuration; 2 refused to "
+	 "start, as the extension or the source does not fit, or problems found by --check; 3 internal "
+	 "error."},
 };
 
 #define SECTIONS (sizeof(sections) / sizeof(sections[0]))

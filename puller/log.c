@@ -33,6 +33,8 @@ struct line
 
 static enum log_format log_format = LOG_LOGFMT;
 static enum log_level log_lowest = LOG_INFO;
+static log_reader diverted; /* NULL: stderr */
+static void *diverted_context;
 static uint64_t dropped; /* lines, for the next one that can be written to tell */
 static bool line_torn;	 /* the last write ended inside a line */
 
@@ -312,12 +314,24 @@ report_dropped(void)
 }
 
 void
+log_divert(log_reader reader, void *context)
+{
+	diverted = reader;
+	diverted_context = context;
+}
+
+void
 log_fields(enum log_level level, const char *event, const struct log_field *fields, size_t count)
 {
 	struct line line;
 
 	if (!log_wants(level))
 	{
+		return;
+	}
+	if (diverted != NULL)
+	{
+		diverted(diverted_context, level, event, fields, count);
 		return;
 	}
 	if (dropped > 0)

@@ -70,4 +70,10 @@ void log_event(enum log_level level, const char *event, ...) __attribute__((sent
 void log_fields(enum log_level level, const char *event, const struct log_field *fields,
 				size_t count);
 
+typedef void (*log_reader)(void *context, enum log_level level, const char *event,
+						   const struct log_field *fields, size_t count);
+
+/* From now on events go to the reader and not to stderr; NULL ends that. */
+void log_divert(log_reader reader, void *context);
+
 #endif

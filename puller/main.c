@@ -3,6 +3,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "check.h"
 #include "config.h"
 #include "log.h"
 #include "loop.h"
@@ -37,6 +38,12 @@ main(int argc, char **argv)
 			return 1;
 		case CONFIG_RUN:
 			break;
+	}
+	if (config.check)
+	{
+		status = check_run(&config, stdout);
+		config_free(&config);
+		return status;
 	}
 	log_configure(config.log_format, config.log_level);
 	config_log(&config);

@@ -28,6 +28,8 @@ enum option_kind
 	OPTION_KEYS,	 /* struct key_rules */
 	/* Not settings. */
 	OPTION_CONFIG,
+	OPTION_CHECK,
+	OPTION_JSON,
 	OPTION_HELP,
 	OPTION_VERSION
 };

@@ -389,6 +389,21 @@ const struct option_row option_table[] = {
 				"it. SIGHUP reads it again.",
 	},
 	{
+		.name = "check",
+		.kind = OPTION_CHECK,
+		.group = OPTION_RUNNING,
+		.help = "Looks at everything that the other options name, and ends: database, extension, "
+				"rights, handler, source, credentials, subscription. Pulls nothing and changes "
+				"nothing. A line for each fact: \u2713, or \u2717 with the remedy, or \u00b7 "
+				"where there is no verdict. What is not given is not looked at.",
+	},
+	{
+		.name = "json",
+		.kind = OPTION_JSON,
+		.group = OPTION_RUNNING,
+		.help = "With --check: one JSON document instead of the lines.",
+	},
+	{
 		.name = "help",
 		.kind = OPTION_HELP,
 		.group = OPTION_RUNNING,

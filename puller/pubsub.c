@@ -396,23 +396,25 @@ pubsub_get_subscription(struct pubsub *pubsub, pubsub_callback callback, void *c
 	send_call(new_call(pubsub, "", callback, context));
 }
 
-enum pubsub_id_result
-pubsub_id_result(const struct pubsub_answer *answer, const char *ack_id)
+/* The service answers with those of the permissions that the account has. */
+void
+pubsub_test_permissions(struct pubsub *pubsub, pubsub_callback callback, void *context)
 {
-	struct json_object *reason;
+	struct call *call = new_call(pubsub, ":testIamPermissions", callback, context);
 
-	if (answer->outcome == PUBSUB_OK)
-	{
-		return PUBSUB_ID_DONE;
-	}
-	if (answer->failures == NULL)
-	{
-		return PUBSUB_ID_UNKNOWN;
-	}
-	if (!json_object_object_get_ex(answer->failures, ack_id, &reason))
-	{
-		return PUBSUB_ID_DONE;
-	}
-	return strncmp(json_object_get_string(reason), "TRANSIENT_", 10) == 0 ? PUBSUB_ID_AGAIN
-																		  : PUBSUB_ID_INVALID;
+	call->body = memory_copy_text("{\"permissions\":[\"" PUBSUB_CONSUME "\"]}");
+	send_call(call);
+}
+
+void
+pubsub_list_subscriptions(struct pubsub *pubsub, const char *topic, pubsub_callback callback,
+						  void *context)
+{
+	struct call *call = new_call(pubsub, "", callback, context);
+	char *path = encode_path(topic);
+
+	free(call->url);
+	call->url = memory_format("%s/v1/%s/subscriptions", pubsub->config->endpoint, path);
+	free(path);
+	send_call(call);
 }

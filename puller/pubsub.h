@@ -21,6 +21,9 @@
 /* A pull for more is answered with no more. */
 #define PUBSUB_MAX_PULL 1000
 
+/* The permission that pulling and acknowledging take. */
+#define PUBSUB_CONSUME "pubsub.subscriptions.consume"
+
 enum pubsub_outcome
 {
 	PUBSUB_OK,
@@ -80,6 +83,11 @@ void pubsub_acknowledge(struct pubsub *pubsub, char *const *ack_ids, size_t coun
 void pubsub_modify_ack_deadline(struct pubsub *pubsub, char *const *ack_ids, size_t count,
 								int seconds, pubsub_callback callback, void *context);
 void pubsub_get_subscription(struct pubsub *pubsub, pubsub_callback callback, void *context);
+void pubsub_test_permissions(struct pubsub *pubsub, pubsub_callback callback, void *context);
+
+/* Of a topic, by its full name. */
+void pubsub_list_subscriptions(struct pubsub *pubsub, const char *topic, pubsub_callback callback,
+							   void *context);
 
 enum pubsub_id_result pubsub_id_result(const struct pubsub_answer *answer, const char *ack_id);
 

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: PostgreSQL */
 #include "pubsub.h"
 
+#include <string.h>
+
 const char *
 pubsub_outcome_name(enum pubsub_outcome outcome)
 {
@@ -48,4 +50,25 @@ pubsub_remedy(enum pubsub_outcome outcome)
 			break;
 	}
 	return "it is tried again by itself";
+}
+
+enum pubsub_id_result
+pubsub_id_result(const struct pubsub_answer *answer, const char *ack_id)
+{
+	struct json_object *reason;
+
+	if (answer->outcome == PUBSUB_OK)
+	{
+		return PUBSUB_ID_DONE;
+	}
+	if (answer->failures == NULL)
+	{
+		return PUBSUB_ID_UNKNOWN;
+	}
+	if (!json_object_object_get_ex(answer->failures, ack_id, &reason))
+	{
+		return PUBSUB_ID_DONE;
+	}
+	return strncmp(json_object_get_string(reason), "TRANSIENT_", 10) == 0 ? PUBSUB_ID_AGAIN
+																		  : PUBSUB_ID_INVALID;
 }

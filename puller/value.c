@@ -248,6 +248,8 @@ value_set(const struct option_row *row, struct config *config, const char *text,
 		case OPTION_KEYS:
 			return add_key(value, text, fault);
 		case OPTION_CONFIG:
+		case OPTION_CHECK:
+		case OPTION_JSON:
 		case OPTION_HELP:
 		case OPTION_VERSION:
 			break;
@@ -295,6 +297,8 @@ value_text(const struct option_row *row, const struct config *config)
 		case OPTION_KEYS:
 			return keys_text(value);
 		case OPTION_CONFIG:
+		case OPTION_CHECK:
+		case OPTION_JSON:
 		case OPTION_HELP:
 		case OPTION_VERSION:
 			break;

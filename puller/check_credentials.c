@@ -1,0 +1,81 @@
+/* SPDX-License-Identifier: PostgreSQL */
+#include <stdlib.h>
+
+#include "access.h"
+#include "check.h"
+#include "clock.h"
+#include "memory.h"
+
+static void
+report_credentials(struct check *check, const struct auth *auth)
+{
+	const char *account = auth_account(auth);
+
+	check_report_ok(&check->report, "credentials",
+					account != NULL ? memory_format("%s of %s", auth_kind(auth), account)
+									: memory_format("%s; it does not say whose", auth_kind(auth)));
+}
+
+/* A metadata server may take its time; what a person has to put right does not pass. */
+static bool
+await_token(struct check *check, struct auth *auth)
+{
+	int64_t limit = clock_ms() + CHECK_LIMIT_MS;
+	bool hopeless = false;
+
+	while (!auth_ready(auth, clock_ms()) && !hopeless && clock_ms() < limit)
+	{
+		auth_step(auth, clock_ms());
+		check_step_http(check);
+		hopeless = auth_is_hopeless(auth, clock_ms()) ||
+				   (check->config->token_file != NULL && check->complaint.fact != NULL);
+	}
+	return auth_ready(auth, clock_ms());
+}
+
+static void
+report_token(struct check *check, const struct auth *auth)
+{
+	char *left;
+
+	if (auth->expires_ms == CLOCK_NEVER)
+	{
+		check_report_ok(&check->report, "token", memory_copy_text("obtained"));
+		return;
+	}
+	left = check_time((auth->expires_ms - clock_ms()) / 60000 * 60000);
+	check_report_ok(&check->report, "token", memory_format("obtained, good for %s", left));
+	free(left);
+}
+
+bool
+check_credentials(struct check *check, struct auth *auth)
+{
+	bool ready;
+
+	fault_free(&check->complaint);
+	if (!access_check(check->config, &check->complaint))
+	{
+		check_complain(check, "credentials");
+		check_report_note(&check->report, "the rest",
+						  memory_copy_text("not looked at without credentials"));
+		return false;
+	}
+	if (check->config->emulator)
+	{
+		check_report_ok(&check->report, "credentials",
+						memory_copy_text("none: an emulator takes none"));
+		return true;
+	}
+	ready = await_token(check, auth);
+	report_credentials(check, auth);
+	if (!ready)
+	{
+		check_complain(check, "token");
+		check_report_note(&check->report, "the rest",
+						  memory_copy_text("not looked at without a token"));
+		return false;
+	}
+	report_token(check, auth);
+	return true;
+}

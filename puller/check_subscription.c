@@ -1,0 +1,218 @@
+/* SPDX-License-Identifier: PostgreSQL */
+#include <stdlib.h>
+#include <string.h>
+
+#include "check.h"
+#include "check_settings.h"
+#include "memory.h"
+
+/* ---- may it be consumed --------------------------------------------------------------------- */
+
+/* True when the answer names the permission. */
+static bool
+holds_consume(struct json_object *document)
+{
+	struct json_object *held;
+
+	if (!json_object_object_get_ex(document, "permissions", &held) ||
+		!json_object_is_type(held, json_type_array))
+	{
+		return false;
+	}
+	for (size_t i = 0; i < json_object_array_length(held); i++)
+	{
+		const char *name = json_object_get_string(json_object_array_get_idx(held, i));
+
+		if (name != NULL && strcmp(name, PUBSUB_CONSUME) == 0)
+		{
+			return true;
+		}
+	}
+	return false;
+}
+
+static char *
+bind_remedy(const struct check *check, const struct auth *auth)
+{
+	const char *account = auth_account(auth);
+	bool service = account == NULL || strstr(account, ".gserviceaccount.com") != NULL;
+
+	return memory_format("gcloud pubsub subscriptions add-iam-policy-binding %s "
+						 "--role=roles/pubsub.subscriber --member=%s:%s",
+						 check->config->subscription, service ? "serviceAccount" : "user",
+						 account != NULL ? account : "ACCOUNT");
+}
+
+/* Pulling would tell, and would lease messages. An emulator knows no permissions. */
+static void
+check_permission(struct check *check, struct pubsub *pubsub)
+{
+	struct check_answer answer;
+
+	if (check->config->emulator)
+	{
+		return;
+	}
+	pubsub_test_permissions(pubsub, check_take_answer, check_answer_new(&answer));
+	check_await_answer(check, &answer);
+	if (answer.outcome != PUBSUB_OK)
+	{
+		check_report_note(&check->report, "consuming",
+						  memory_format("whether it is allowed could not be asked: %s",
+										answer.error != NULL ? answer.error : "no answer"));
+	}
+	else if (holds_consume(answer.document))
+	{
+		check_report_ok(&check->report, "consuming",
+						memory_copy_text("allowed (" PUBSUB_CONSUME ")"));
+	}
+	else
+	{
+		check_report_problem(&check->report, "consuming",
+							 memory_copy_text("not allowed: " PUBSUB_CONSUME " is missing"),
+							 bind_remedy(check, pubsub->auth));
+	}
+	check_answer_free(&answer);
+}
+
+/* ---- a native dead-letter topic ------------------------------------------------------------- */
+
+/* The service counts every return of a message, also those of an outage. */
+#define NATIVE_ATTEMPTS_LEAST 100
+
+static bool
+is_empty_list(struct json_object *document)
+{
+	struct json_object *list;
+
+	return !json_object_object_get_ex(document, "subscriptions", &list) ||
+		   !json_object_is_type(list, json_type_array) || json_object_array_length(list) == 0;
+}
+
+/* What is moved to a topic without a subscription is lost. */
+static void
+check_dead_letter_topic(struct check *check, struct pubsub *pubsub, const char *topic,
+						long long attempts)
+{
+	static const char name[] = "dead letters";
+	struct check_answer answer;
+
+	pubsub_list_subscriptions(pubsub, topic, check_take_answer, check_answer_new(&answer));
+	check_await_answer(check, &answer);
+	if (answer.outcome == PUBSUB_NOT_FOUND ||
+		(answer.outcome == PUBSUB_OK && is_empty_list(answer.document)))
+	{
+		check_report_problem(
+			&check->report, name,
+			memory_format("%s %s: what Pub/Sub moves there is lost", topic,
+						  answer.outcome == PUBSUB_OK ? "has no subscription" : "does not exist"),
+			memory_format("gcloud pubsub subscriptions update %s --clear-dead-letter-policy; inbox "
+						  "keeps dead letters itself",
+						  pubsub->config->subscription));
+	}
+	else if (answer.outcome == PUBSUB_OK)
+	{
+		check_report_ok(&check->report, name,
+						memory_format("to %s after %lld attempts", topic, attempts));
+	}
+	else
+	{
+		check_report_note(&check->report, name,
+						  memory_format("to %s after %lld attempts; whether it has a subscription "
+										"could not be read: %s",
+										topic, attempts,
+										answer.error != NULL ? answer.error : "no answer"));
+	}
+	check_answer_free(&answer);
+}
+
+static void
+check_dead_letters(struct check *check, struct pubsub *pubsub, struct json_object *subscription)
+{
+	struct json_object *policy = check_settings_object(subscription, "deadLetterPolicy");
+	const char *topic = check_settings_text(policy, "deadLetterTopic");
+	long long attempts = check_settings_number(policy, "maxDeliveryAttempts", 5);
+
+	if (topic == NULL)
+	{
+		check_report_ok(&check->report, "dead letters",
+						memory_copy_text("none of Pub/Sub's: inbox keeps them itself"));
+		return;
+	}
+	if (attempts < NATIVE_ATTEMPTS_LEAST)
+	{
+		check_report_problem(
+			&check->report, "dead letters",
+			memory_format("Pub/Sub moves a message to %s after %lld attempts: an outage of the "
+						  "database would move good ones",
+						  topic, attempts),
+			memory_format("gcloud pubsub subscriptions update %s --clear-dead-letter-policy, or "
+						  "--max-delivery-attempts=%d",
+						  check->config->subscription, NATIVE_ATTEMPTS_LEAST));
+	}
+	check_dead_letter_topic(check, pubsub, topic, attempts);
+}
+
+/* ---- the subscription ----------------------------------------------------------------------- */
+
+/* Without the right to read it, all goes on: consuming takes another one. */
+static void
+report_unreadable(struct check *check, const struct check_answer *answer)
+{
+	if (answer->outcome == PUBSUB_FORBIDDEN)
+	{
+		check_report_note(&check->report, "subscription",
+						  memory_format("%s may not be read, which consuming does not need; what "
+										"follows from its settings was not looked at, and an ack "
+										"deadline of 10 s is assumed (roles/pubsub.viewer): %s",
+										check->config->subscription, answer->error));
+		return;
+	}
+	check_report_problem(
+		&check->report, "subscription",
+		memory_format("%s: %s", check->config->subscription,
+					  answer->error != NULL ? answer->error : "no answer"),
+		memory_copy_text(answer->outcome == PUBSUB_TRANSIENT
+							 ? "check --endpoint and the way there, proxies included"
+							 : pubsub_remedy(answer->outcome)));
+}
+
+static void
+check_readable(struct check *check, struct pubsub *pubsub)
+{
+	struct check_answer answer;
+
+	pubsub_get_subscription(pubsub, check_take_answer, check_answer_new(&answer));
+	check_await_answer(check, &answer);
+	if (answer.outcome != PUBSUB_OK || answer.document == NULL)
+	{
+		report_unreadable(check, &answer);
+		if (answer.outcome == PUBSUB_FORBIDDEN)
+		{
+			check_permission(check, pubsub);
+		}
+	}
+	else
+	{
+		check_settings_report(check, answer.document);
+		check_dead_letters(check, pubsub, answer.document);
+		check_permission(check, pubsub);
+	}
+	check_answer_free(&answer);
+}
+
+void
+check_subscription(struct check *check, struct auth *auth)
+{
+	struct pubsub pubsub;
+
+	if (check->config->subscription == NULL)
+	{
+		check_report_note(&check->report, "subscription",
+						  memory_copy_text("not looked at without --subscription"));
+		return;
+	}
+	pubsub_init(&pubsub, check->http, auth, check->config);
+	check_readable(check, &pubsub);
+	pubsub_free(&pubsub);
+}
