@@ -11,6 +11,7 @@
 #include "fault.h"
 #include "history.h"
 #include "lookup.h"
+#include "permission.h"
 #include "problem.h"
 #include "request.h"
 #include "service.h"
@@ -169,9 +170,12 @@ control_handle(struct request *request)
 		const char *path;
 		handler handle;
 	} routes[] = {
-		{"GET", "/control/stats", stats},		   {"GET", "/control/faults", show_faults},
-		{"POST", "/control/faults", add_faults},   {"DELETE", "/control/faults", clear_faults},
+		{"GET", "/control/stats", stats},
+		{"GET", "/control/faults", show_faults},
+		{"POST", "/control/faults", add_faults},
+		{"DELETE", "/control/faults", clear_faults},
 		{"GET", "/control/history", show_history},
+		{"POST", "/control/permissions", permission_deny},
 	};
 	struct problem problem = {0};
 
@@ -185,7 +189,7 @@ control_handle(struct request *request)
 		}
 	}
 	problem_set(&problem, STATUS_NOT_FOUND,
-				"There are GET /control/stats, GET, POST and DELETE /control/faults, and GET "
-				"/control/history.");
+				"There are GET /control/stats, GET, POST and DELETE /control/faults, GET "
+				"/control/history, and POST /control/permissions.");
 	request_reply_problem(request, &problem);
 }

@@ -9,6 +9,7 @@
 #include "fault.h"
 #include "memory.h"
 #include "name.h"
+#include "permission.h"
 #include "problem.h"
 #include "pull.h"
 #include "request.h"
@@ -44,36 +45,56 @@ struct route
 	const char *verb; /* NULL: none */
 	handler handle;
 	enum fault_event event;
-	size_t limit; /* of the body, in bytes */
+	size_t limit;			/* of the body, in bytes */
+	const char *permission; /* NULL: takes none */
 };
 
 static const struct route routes[] = {
-	{"POST", SHAPE_SUBSCRIPTION, "pull", pull_handle, EVENT_PULL, LIMIT_OTHER},
-	{"POST", SHAPE_SUBSCRIPTION, "acknowledge", subscription_acknowledge, EVENT_ACK, LIMIT_ACK},
+	{"POST", SHAPE_SUBSCRIPTION, "pull", pull_handle, EVENT_PULL, LIMIT_OTHER,
+	 "pubsub.subscriptions.consume"},
+	{"POST", SHAPE_SUBSCRIPTION, "acknowledge", subscription_acknowledge, EVENT_ACK, LIMIT_ACK,
+	 "pubsub.subscriptions.consume"},
 	{"POST", SHAPE_SUBSCRIPTION, "modifyAckDeadline", subscription_modify_deadline, EVENT_MODACK,
-	 LIMIT_ACK},
-	{"POST", SHAPE_TOPIC, "publish", topic_publish, EVENT_PUBLISH, LIMIT_PUBLISH},
-	{"PUT", SHAPE_TOPIC, NULL, topic_create, EVENT_OTHER, LIMIT_OTHER},
-	{"GET", SHAPE_TOPIC, NULL, topic_get, EVENT_GET, LIMIT_OTHER},
-	{"PATCH", SHAPE_TOPIC, NULL, topic_patch, EVENT_OTHER, LIMIT_OTHER},
-	{"DELETE", SHAPE_TOPIC, NULL, topic_delete, EVENT_OTHER, LIMIT_OTHER},
-	{"GET", SHAPE_TOPICS, NULL, topic_list, EVENT_OTHER, LIMIT_OTHER},
-	{"GET", SHAPE_TOPIC_SUBSCRIPTIONS, NULL, topic_list_subscriptions, EVENT_OTHER, LIMIT_OTHER},
-	{"GET", SHAPE_TOPIC_SNAPSHOTS, NULL, topic_list_snapshots, EVENT_OTHER, LIMIT_OTHER},
-	{"PUT", SHAPE_SUBSCRIPTION, NULL, subscription_create, EVENT_OTHER, LIMIT_OTHER},
-	{"GET", SHAPE_SUBSCRIPTION, NULL, subscription_get, EVENT_GET, LIMIT_OTHER},
-	{"PATCH", SHAPE_SUBSCRIPTION, NULL, subscription_patch, EVENT_OTHER, LIMIT_OTHER},
-	{"DELETE", SHAPE_SUBSCRIPTION, NULL, subscription_delete, EVENT_OTHER, LIMIT_OTHER},
-	{"GET", SHAPE_SUBSCRIPTIONS, NULL, subscription_list, EVENT_OTHER, LIMIT_OTHER},
+	 LIMIT_ACK, "pubsub.subscriptions.consume"},
+	{"POST", SHAPE_TOPIC, "publish", topic_publish, EVENT_PUBLISH, LIMIT_PUBLISH,
+	 "pubsub.topics.publish"},
+	{"PUT", SHAPE_TOPIC, NULL, topic_create, EVENT_OTHER, LIMIT_OTHER, "pubsub.topics.create"},
+	{"GET", SHAPE_TOPIC, NULL, topic_get, EVENT_GET, LIMIT_OTHER, "pubsub.topics.get"},
+	{"PATCH", SHAPE_TOPIC, NULL, topic_patch, EVENT_OTHER, LIMIT_OTHER, "pubsub.topics.update"},
+	{"DELETE", SHAPE_TOPIC, NULL, topic_delete, EVENT_OTHER, LIMIT_OTHER, "pubsub.topics.delete"},
+	{"GET", SHAPE_TOPICS, NULL, topic_list, EVENT_OTHER, LIMIT_OTHER, "pubsub.topics.list"},
+	{"GET", SHAPE_TOPIC_SUBSCRIPTIONS, NULL, topic_list_subscriptions, EVENT_OTHER, LIMIT_OTHER,
+	 "pubsub.topics.get"},
+	{"GET", SHAPE_TOPIC_SNAPSHOTS, NULL, topic_list_snapshots, EVENT_OTHER, LIMIT_OTHER,
+	 "pubsub.topics.get"},
+	{"PUT", SHAPE_SUBSCRIPTION, NULL, subscription_create, EVENT_OTHER, LIMIT_OTHER,
+	 "pubsub.subscriptions.create"},
+	{"GET", SHAPE_SUBSCRIPTION, NULL, subscription_get, EVENT_GET, LIMIT_OTHER,
+	 "pubsub.subscriptions.get"},
+	{"PATCH", SHAPE_SUBSCRIPTION, NULL, subscription_patch, EVENT_OTHER, LIMIT_OTHER,
+	 "pubsub.subscriptions.update"},
+	{"DELETE", SHAPE_SUBSCRIPTION, NULL, subscription_delete, EVENT_OTHER, LIMIT_OTHER,
+	 "pubsub.subscriptions.delete"},
+	{"GET", SHAPE_SUBSCRIPTIONS, NULL, subscription_list, EVENT_OTHER, LIMIT_OTHER,
+	 "pubsub.subscriptions.list"},
 	{"POST", SHAPE_SUBSCRIPTION, "modifyPushConfig", subscription_modify_push, EVENT_OTHER,
-	 LIMIT_OTHER},
-	{"POST", SHAPE_SUBSCRIPTION, "seek", subscription_seek, EVENT_SEEK, LIMIT_OTHER},
-	{"POST", SHAPE_SUBSCRIPTION, "detach", subscription_detach, EVENT_OTHER, LIMIT_OTHER},
-	{"PUT", SHAPE_SNAPSHOT, NULL, snapshot_create, EVENT_OTHER, LIMIT_OTHER},
-	{"GET", SHAPE_SNAPSHOT, NULL, snapshot_get, EVENT_GET, LIMIT_OTHER},
-	{"PATCH", SHAPE_SNAPSHOT, NULL, snapshot_patch, EVENT_OTHER, LIMIT_OTHER},
-	{"DELETE", SHAPE_SNAPSHOT, NULL, snapshot_delete, EVENT_OTHER, LIMIT_OTHER},
-	{"GET", SHAPE_SNAPSHOTS, NULL, snapshot_list, EVENT_OTHER, LIMIT_OTHER},
+	 LIMIT_OTHER, "pubsub.subscriptions.update"},
+	{"POST", SHAPE_SUBSCRIPTION, "seek", subscription_seek, EVENT_SEEK, LIMIT_OTHER,
+	 "pubsub.subscriptions.consume"},
+	{"POST", SHAPE_SUBSCRIPTION, "detach", subscription_detach, EVENT_OTHER, LIMIT_OTHER,
+	 "pubsub.topics.detachSubscription"},
+	{"PUT", SHAPE_SNAPSHOT, NULL, snapshot_create, EVENT_OTHER, LIMIT_OTHER,
+	 "pubsub.snapshots.create"},
+	{"GET", SHAPE_SNAPSHOT, NULL, snapshot_get, EVENT_GET, LIMIT_OTHER, "pubsub.snapshots.get"},
+	{"PATCH", SHAPE_SNAPSHOT, NULL, snapshot_patch, EVENT_OTHER, LIMIT_OTHER,
+	 "pubsub.snapshots.update"},
+	{"DELETE", SHAPE_SNAPSHOT, NULL, snapshot_delete, EVENT_OTHER, LIMIT_OTHER,
+	 "pubsub.snapshots.delete"},
+	{"GET", SHAPE_SNAPSHOTS, NULL, snapshot_list, EVENT_OTHER, LIMIT_OTHER,
+	 "pubsub.snapshots.list"},
+	{"POST", SHAPE_SUBSCRIPTION, "testIamPermissions", permission_test, EVENT_OTHER, LIMIT_OTHER,
+	 NULL},
+	{"POST", SHAPE_TOPIC, "testIamPermissions", permission_test, EVENT_OTHER, LIMIT_OTHER, NULL},
 };
 
 /* Cuts the next part off a path; NULL when there is none. */
@@ -266,6 +287,7 @@ route_request(struct request *request)
 	}
 	if (!check_status(request, &problem) ||
 		(service->tokens != NULL && !token_check(service->tokens, request, &problem)) ||
+		!permission_check(request, route->permission, &problem) ||
 		!check_size(request, route, &problem) || !check_name(request, shape, &problem) ||
 		!check_exists(request, shape, &problem))
 		request_reply_problem(request, &problem);

@@ -2,6 +2,7 @@
 #include <string.h>
 #include <sys/random.h>
 
+#include <json-c/json.h>
 #include <json-c/linkhash.h>
 
 #include "moment.h"
@@ -70,6 +71,7 @@ service_free(struct service *service)
 		subscription_free((struct subscription *) lh_entry_v(entry));
 	while ((entry = service->topics->head) != NULL)
 		topic_free((struct topic *) lh_entry_v(entry));
+	json_object_put(service->denied);
 	lh_table_free(service->snapshots);
 	lh_table_free(service->subscriptions);
 	lh_table_free(service->topics);

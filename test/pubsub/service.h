@@ -7,6 +7,7 @@
 #include "list.h"
 #include "timer.h"
 
+struct json_object;
 struct lh_table;
 struct faults;
 struct history;
@@ -43,10 +44,11 @@ struct service
 	struct link hungry; /* subscriptions to serve before the next wait */
 	struct counters counters;
 	struct faults *faults;
-	struct history *history; /* NULL: not kept */
-	struct lookup *lookup;	 /* NULL: acknowledgements are not verified */
-	struct tokens *tokens;	 /* NULL: everybody is let in */
-	int64_t long_poll;		 /* how long a pull waits, nanoseconds */
+	struct history *history;	/* NULL: not kept */
+	struct lookup *lookup;		/* NULL: acknowledgements are not verified */
+	struct tokens *tokens;		/* NULL: everybody is let in */
+	struct json_object *denied; /* permissions; NULL: none */
+	int64_t long_poll;			/* how long a pull waits, nanoseconds */
 	uint64_t last_message;
 	uint64_t last_lease;
 	uint64_t last_subscription;

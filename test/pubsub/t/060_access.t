@@ -1,6 +1,6 @@
 #!/usr/bin/perl
 # SPDX-License-Identifier: PostgreSQL
-# Bearer tokens, TLS, the command line.
+# Bearer tokens, permissions, TLS, the command line.
 use strict;
 use warnings;
 use FindBin;
@@ -42,6 +42,27 @@ write_file("$dir/tokens", "third\n");
 is($server->call('GET', 'topics/orders')->{status}, 401, 'until it is taken out of the file');
 $server->{headers} = { Authorization => 'Bearer third' };
 is($server->call('GET', 'topics/orders')->{status}, 200, 'a token can be added to the file');
+
+# Permissions.
+$server = PubSub->start;
+$server->topic('orders');
+$server->subscription('ledger', 'orders');
+my $asked = { permissions => ['pubsub.subscriptions.consume', 'pubsub.subscriptions.get'] };
+my $held = sub { $server->must('POST', 'subscriptions/ledger:testIamPermissions', $asked) };
+is_deeply($held->(), $asked, 'everything is allowed');
+$server->must('POST', '/control/permissions', { denied => ['pubsub.subscriptions.get'] });
+is_deeply($held->(), { permissions => ['pubsub.subscriptions.consume'] }, 'but what is denied');
+$response = $server->call('GET', 'subscriptions/ledger');
+is(PubSub::problem($response), '403 PERMISSION_DENIED', 'it is refused');
+is($response->{json}{error}{details}[0]{metadata}{permission}, 'pubsub.subscriptions.get',
+    'by its name');
+is($server->data_now('ledger'), '', 'other permissions are as they were');
+$server->must('POST', '/control/permissions', { denied => $asked->{permissions} });
+is_deeply($held->(), {}, 'none: no list');
+$response = $server->call('POST', 'subscriptions/ledger:pull', { maxMessages => 1 });
+is(PubSub::problem($response), '403 PERMISSION_DENIED', 'a pull takes a permission');
+$server->must('POST', '/control/permissions', { denied => [] });
+is_deeply($held->(), $asked, 'and back');
 
 # TLS.
 is( system(
