@@ -7,21 +7,22 @@
 
 #include "fault_point.h"
 #include "memory.h"
+#include "refusal.h"
 
 /* The service holds a pull for about 90 s; giving up earlier leaves messages leased to nobody. */
 #define PULL_TIMEOUT_MS 120000
 /* Short, because an acknowledgement can be sent again while the lease still runs. */
 #define CALL_TIMEOUT_MS 10000
+/* The permission that pulling and acknowledging take. */
+#define CONSUME "pubsub.subscriptions.consume"
 #define ANSWER_LIMIT ((size_t) 1024 * 1024)
-#define ERROR_SIZE 512
-/* However long the service or a proxy wants to be left alone, it is looked at again after this. */
-#define RETRY_AFTER_MAX_MS INT64_C(600000)
 
 struct call
 {
 	struct pubsub *pubsub;
 	char *url;
-	char *body; /* NULL: a GET */
+	char *body;				/* NULL: a GET */
+	const char *permission; /* that it takes on the subscription; NULL: another one */
 	size_t response_limit;
 	int64_t timeout_ms;
 	unsigned token; /* the version it was sent with */
@@ -80,151 +81,24 @@ free_call(struct call *call)
 	free(call);
 }
 
-/* The member of an object as text, or NULL. */
-static const char *
-text_member(struct json_object *object, const char *name)
-{
-	struct json_object *member;
-
-	return json_object_object_get_ex(object, name, &member) &&
-				   json_object_is_type(member, json_type_string)
-			   ? json_object_get_string(member)
-			   : NULL;
-}
-
-/*
- * Merges the metadata of every ErrorInfo about ack ids: the service may send several. Others, as
- * those of a 403, have metadata too, and an ack id missing there has not succeeded.
- */
 static void
-merge_failures(struct pubsub_answer *answer, struct json_object *detail)
-{
-	struct json_object *metadata;
-	const char *reason = text_member(detail, "reason");
-
-	if (reason == NULL || strcmp(reason, "EXACTLY_ONCE_ACKID_FAILURE") != 0 ||
-		!json_object_object_get_ex(detail, "metadata", &metadata) ||
-		!json_object_is_type(metadata, json_type_object))
-	{
-		return;
-	}
-	json_object_object_foreach(metadata, ack_id, failure)
-	{
-		if (answer->failures == NULL)
-		{
-			answer->failures = json_object_new_object();
-		}
-		/* Whatever is not a text is no reason either, and the id has failed. */
-		json_object_object_add(answer->failures, ack_id,
-							   json_object_is_type(failure, json_type_string)
-								   ? json_object_get(failure)
-								   : json_object_new_string(""));
-	}
-}
-
-static void
-set_retry_after(struct pubsub_answer *answer, double seconds)
-{
-	/* Not a number is not within any limits. */
-	answer->retry_after_ms = seconds >= 0 && seconds * 1000 < (double) RETRY_AFTER_MAX_MS
-								 ? (int64_t) (seconds * 1000)
-								 : RETRY_AFTER_MAX_MS;
-}
-
-static void
-read_retry_delay(struct pubsub_answer *answer, struct json_object *detail)
-{
-	const char *delay = text_member(detail, "retryDelay");
-
-	if (delay != NULL)
-	{
-		set_retry_after(answer, strtod(delay, NULL));
-	}
-}
-
-static void
-read_details(struct pubsub_answer *answer, struct json_object *error)
-{
-	struct json_object *details;
-
-	if (!json_object_object_get_ex(error, "details", &details) ||
-		!json_object_is_type(details, json_type_array))
-	{
-		return;
-	}
-	for (size_t i = 0; i < json_object_array_length(details); i++)
-	{
-		struct json_object *detail = json_object_array_get_idx(details, i);
-
-		if (json_object_is_type(detail, json_type_object))
-		{
-			merge_failures(answer, detail);
-			read_retry_delay(answer, detail);
-		}
-	}
-}
-
-static enum pubsub_outcome
-outcome_of_status(long status, const char *canonical)
-{
-	switch (status)
-	{
-		case 401:
-			return PUBSUB_UNAUTHENTICATED;
-		case 403:
-			return PUBSUB_FORBIDDEN;
-		case 404:
-			return PUBSUB_NOT_FOUND;
-		case 400:
-			return canonical != NULL && strcmp(canonical, "FAILED_PRECONDITION") == 0
-					   ? PUBSUB_PRECONDITION
-					   : PUBSUB_INVALID;
-		default:
-			/* Redirects and 2xx without sense come from something in between: it passes. */
-			return PUBSUB_TRANSIENT;
-	}
-}
-
-/* Reads the service's error document; proxies answer with pages instead, which say nothing. */
-static void
-read_error(struct pubsub_answer *answer, const struct http_response *response, char *text)
-{
-	struct json_object *document = json_tokener_parse(response->body);
-	struct json_object *error = NULL;
-	const char *canonical = NULL;
-	const char *message = NULL;
-
-	if (document != NULL && json_object_is_type(document, json_type_object) &&
-		json_object_object_get_ex(document, "error", &error) &&
-		json_object_is_type(error, json_type_object))
-	{
-		canonical = text_member(error, "status");
-		message = text_member(error, "message");
-		read_details(answer, error);
-	}
-	answer->outcome = outcome_of_status(response->status, canonical);
-	snprintf(text, ERROR_SIZE, "HTTP %ld%s%s%s%s", response->status, canonical ? " " : "",
-			 canonical ? canonical : "", message && *message ? ": " : "", message ? message : "");
-	json_object_put(document);
-}
-
-static void
-judge(struct pubsub_answer *answer, const struct http_response *response, char *text)
+judge(const struct call *call, const struct http_response *response, struct pubsub_answer *answer,
+	  char *text)
 {
 	answer->status = response->status;
 	answer->sent_ms = response->sent_ms;
 	answer->first_byte_ms = response->first_byte_ms;
-	set_retry_after(answer, (double) response->retry_after_ms / 1000);
+	refusal_set_pause(answer, (double) response->retry_after_ms / 1000);
 	answer->error = text;
 	if (response->too_large)
 	{
 		answer->outcome = PUBSUB_TOO_LARGE;
-		snprintf(text, ERROR_SIZE, "the response is larger than --max-response");
+		snprintf(text, REFUSAL_TEXT_SIZE, "the response is larger than --max-response");
 	}
 	else if (response->status == 0 || FAULT_POINT("http-answered"))
 	{
 		answer->outcome = PUBSUB_TRANSIENT;
-		snprintf(text, ERROR_SIZE, "%s", response->error);
+		snprintf(text, REFUSAL_TEXT_SIZE, "%s", response->error);
 	}
 	else if (response->status == 200 || response->status == 204)
 	{
@@ -235,7 +109,10 @@ judge(struct pubsub_answer *answer, const struct http_response *response, char *
 	}
 	else
 	{
-		read_error(answer, response, text);
+		struct refusal_need need = {.permission = call->permission,
+									.resource = call->pubsub->config->subscription};
+
+		refusal_read(answer, response, &need, text);
 	}
 }
 
@@ -243,9 +120,9 @@ static void
 answer_call(struct call *call, const struct http_response *response)
 {
 	struct pubsub_answer answer = {0};
-	char text[ERROR_SIZE];
+	char text[REFUSAL_TEXT_SIZE];
 
-	judge(&answer, response, text);
+	judge(call, response, &answer, text);
 	call->callback(call->context, &answer);
 	json_object_put(answer.failures);
 	free_call(call);
@@ -335,6 +212,7 @@ pubsub_pull(struct pubsub *pubsub, int max_messages, pubsub_callback callback, v
 {
 	struct call *call = new_call(pubsub, ":pull", callback, context);
 
+	call->permission = CONSUME;
 	call->body = memory_format("{\"maxMessages\":%d}", max_messages);
 	call->response_limit = (size_t) pubsub->config->max_response;
 	call->timeout_ms = PULL_TIMEOUT_MS;
@@ -372,6 +250,7 @@ pubsub_acknowledge(struct pubsub *pubsub, char *const *ack_ids, size_t count,
 {
 	struct call *call = new_call(pubsub, ":acknowledge", callback, context);
 
+	call->permission = CONSUME;
 	call->body = write_ids(ack_ids, count, "");
 	FAULT_URL("ack-send", call->url);
 	send_call(call);
@@ -384,6 +263,7 @@ pubsub_modify_ack_deadline(struct pubsub *pubsub, char *const *ack_ids, size_t c
 	struct call *call = new_call(pubsub, ":modifyAckDeadline", callback, context);
 	char tail[64];
 
+	call->permission = CONSUME;
 	snprintf(tail, sizeof(tail), ",\"ackDeadlineSeconds\":%d", seconds);
 	call->body = write_ids(ack_ids, count, tail);
 	FAULT_URL("modack-send", call->url);
@@ -393,7 +273,10 @@ pubsub_modify_ack_deadline(struct pubsub *pubsub, char *const *ack_ids, size_t c
 void
 pubsub_get_subscription(struct pubsub *pubsub, pubsub_callback callback, void *context)
 {
-	send_call(new_call(pubsub, "", callback, context));
+	struct call *call = new_call(pubsub, "", callback, context);
+
+	call->permission = "pubsub.subscriptions.get";
+	send_call(call);
 }
 
 /* The service answers with those of the permissions that the account has. */

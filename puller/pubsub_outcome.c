@@ -34,9 +34,13 @@ pubsub_remedy(enum pubsub_outcome outcome)
 	switch (outcome)
 	{
 		case PUBSUB_UNAUTHENTICATED:
-			return "the access token was refused: write a fresh one into the file of --token-file";
+			return "the access token was refused, a renewed one as well: write a fresh one into "
+				   "the file of "
+				   "--token-file, or see to it that the account is not disabled and the clock of "
+				   "this machine is right";
 		case PUBSUB_FORBIDDEN:
-			return "grant roles/pubsub.subscriber on the subscription to the account of the token";
+			return "grant roles/pubsub.subscriber on the subscription to the account of the "
+				   "credentials";
 		case PUBSUB_NOT_FOUND:
 			return "check --subscription and its project, or create it; it is waited for";
 		case PUBSUB_PRECONDITION:

@@ -25,6 +25,7 @@ static int requests;
 /* The answer that was handed on last. */
 static struct pubsub_answer answer;
 static int answers;
+static char error[1024];
 
 static struct pubsub pubsub;
 static struct auth auth;
@@ -53,6 +54,7 @@ take(void *context, const struct pubsub_answer *given)
 	assert_ptr_equal(context, &answers);
 	answers++;
 	answer = *given;
+	snprintf(error, sizeof(error), "%s", given->error != NULL ? given->error : "");
 	answer.failures = json_object_get(given->failures);
 }
 
@@ -242,6 +244,44 @@ pause_that_is_asked_for_is_bounded(void **state)
 	}
 }
 
+/* The service says it, or only that it refuses: then the call tells what it takes. */
+static void
+missing_permission_is_named(void **state)
+{
+	static const struct
+	{
+		const char *body;
+		const char *error;
+	} cases[] = {
+		{"", "HTTP 403; missing is the permission pubsub.subscriptions.consume on "
+			 "projects/p/subscriptions/s%+"},
+		{"{\"error\": {\"status\": \"PERMISSION_DENIED\", \"message\": \"Not so.\"}}",
+		 "HTTP 403 PERMISSION_DENIED: Not so.; missing is the permission "
+		 "pubsub.subscriptions.consume on projects/p/subscriptions/s%+"},
+		{"{\"error\": {\"details\": [{\"reason\": \"IAM_PERMISSION_DENIED\", \"metadata\": "
+		 "{\"permission\": \"a.b.c\", \"resource\": \"projects/x\"}}]}}",
+		 "HTTP 403; missing is the permission a.b.c on projects/x"},
+		{"{\"error\": {\"details\": [{\"reason\": \"USER_PROJECT_DENIED\", \"metadata\": "
+		 "{\"consumer\": \"projects/q\"}}]}}",
+		 "HTTP 403; missing is the permission serviceusage.services.use on projects/q"},
+		{"{\"error\": {\"message\": \"Enable it.\", \"details\": [{\"reason\": "
+		 "\"SERVICE_DISABLED\"}]}}",
+		 "HTTP 403: Enable it."},
+	};
+
+	(void) state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++)
+	{
+		acknowledge();
+		respond(403, cases[i].body);
+		assert_string_equal(error, cases[i].error);
+	}
+	pubsub_get_subscription(&pubsub, take, &answers);
+	respond(403, "");
+	assert_string_equal(error, "HTTP 403; missing is the permission pubsub.subscriptions.get on "
+							   "projects/p/subscriptions/s%+");
+}
+
 /* ---- tokens --------------------------------------------------------------------------------- */
 
 static void
@@ -288,6 +328,7 @@ main(void)
 		cmocka_unit_test_setup_teardown(status_decides, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(failures_are_told_by_id, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(other_metadata_is_no_success, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(missing_permission_is_named, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(pause_that_is_asked_for_is_bounded, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(refused_token_is_read_again_once, set_up, tear_down),
 	};
