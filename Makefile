@@ -141,12 +141,37 @@ guards: install-private pubsub
 	$(SUITE) guards test/guards/run $(GUARDS)
 mutants: install-private pubsub
 	$(SUITE) mutants test/guards/run --mutants $(MUTANTS)
+# The puller against a simulated service and database, on new seeds: with and without sanitizers.
+SIMULATE_SECONDS = 120
+SIMULATE_SEED =
+.PHONY: simulate
+simulate:
+	$(MAKE) -s -C puller ../build/puller/test/test_flow
+	$(MAKE) -s -C puller SAN=address,undefined ../build/puller-san/test/test_flow
+	$(SUITE) simulate puller/test/simulate $(SIMULATE_SECONDS) "$(SIMULATE_SEED)" \
+		build/puller/test/test_flow build/puller-san/test/test_flow
+# Each parser under libFuzzer for FUZZ_SECONDS, two at a time.
+FUZZ_SECONDS = 60
+.PHONY: fuzz fuzz-here
+fuzz:
+	$(SUITE) fuzz $(MAKE) -s -k -j2 fuzz-here
+fuzz-here: fuzz-puller fuzz-pubsub
+.PHONY: fuzz-puller fuzz-pubsub
+fuzz-puller:
+	$(MAKE) -s -k -C puller fuzz SECONDS=$(FUZZ_SECONDS)
+fuzz-pubsub:
+	$(MAKE) -s -k -C test/pubsub fuzz SECONDS=$(FUZZ_SECONDS)
+# The extension in a server under valgrind: all regression tests, or in CI some that go everywhere.
+VALGRIND_TESTS = $(if $(CI),process batch fail retry order keys-c leaks-c,$(REGRESS_TESTS))
+.PHONY: valgrind
+valgrind: install-private
+	$(SUITE) valgrind test/valgrind/run $(SERVER_BIN) $(PG_TEST) $(VALGRIND_TESTS)
 .PHONY: sanitize style tidy
 sanitize:
 	$(SUITE) sanitize $(MAKE) -s -C puller check SAN=address,undefined
 style:
 	$(SUITE) style clang-format --dry-run -Werror $(wildcard $(addsuffix /*.[ch], \
-		src puller puller/test test/pubsub test/pubsub/proxy test/pubsub/bench test/pubsub/t/unit \
+		src puller puller/test test/pubsub test/pubsub/proxy test/pubsub/t test/pubsub/bench test/pubsub/t/unit \
 		bench))
 # The analyser sees the puller; the extension is PostgreSQL's macros to it.
 tidy:

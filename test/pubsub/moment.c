@@ -61,7 +61,8 @@ moment_parse(const char *text, int64_t *moment)
 	struct tm tm = {0};
 	const char *rest = strptime(text, "%Y-%m-%dT%H:%M:%S", &tm);
 
-	if (rest == NULL)
+	/* Nanoseconds go no further than April 2262. */
+	if (rest == NULL || tm.tm_year < 70 || tm.tm_year > 361)
 		return false;
 	*moment = (int64_t) timegm(&tm) * SECOND;
 	return *rest != '\0' && parse_rest(rest, moment);
