@@ -81,6 +81,7 @@ apply(int index)
 	items[index].claimed = true;
 	items[index].attempts = 0;
 	items[index].noted = false;
+	items[index].retry_ms = 0;
 	applied_ms = world_ms;
 }
 
@@ -189,19 +190,45 @@ check_blame(const struct item *item, const char *sqlstate)
 	}
 }
 
-/* As inbox_fail() counts: an attempt that was noted before it was made is not counted again. */
+static int64_t
+pause_ms(const struct item *item)
+{
+	return INT64_C(1000) << (item->attempts < 9 ? item->attempts : 9);
+}
+
+/* Unless the source is halted, when nothing is counted anyway. */
+static bool
+rests(const struct item *item)
+{
+	return !item->noted && world_ms < item->retry_ms && halted_ms <= applied_ms;
+}
+
+/*
+ * As inbox_fail() counts: once a pause, and an attempt that was noted before it was made is not
+ * counted again.
+ */
 static const char *
 count_failure(struct item *item, const char *sqlstate)
 {
 	bool note = strcmp(sqlstate, "IX006") == 0;
 	bool patient = strcmp(sqlstate, "57014") == 0;
 
+	if (rests(item))
+	{
+		item->noted = note;
+		return "retrying";
+	}
+	if (is_halted(item))
+	{
+		return "halted";
+	}
 	item->failed_ms = world_ms;
 	item->attempts += !note && !item->noted;
 	item->dead = item->attempts >= 5 && !patient;
 	item->claimed = item->dead;
 	item->attempts += note && !item->dead;
 	item->noted = note;
+	item->retry_ms = world_ms + pause_ms(item);
 	/* Of each attempt there must have been one. */
 	assert_true(item->attempts <= item->tries + item->timeouts + item->losses);
 	return item->dead ? "dead" : "retrying";
@@ -213,15 +240,17 @@ record_failure(const struct worker *worker)
 	struct item *item = &items[index_of(worker->failed)];
 	PGresult *rows = new_rows(3);
 	const char *verdict = "duplicate";
+	int64_t rest;
 
 	check_blame(item, worker->failure.sqlstate);
 	if (!item->claimed)
 	{
-		verdict = is_halted(item) ? "halted" : count_failure(item, worker->failure.sqlstate);
+		verdict = count_failure(item, worker->failure.sqlstate);
 	}
+	rest = strcmp(verdict, "retrying") == 0 ? item->retry_ms - world_ms : pause_ms(item);
 	set_text(rows, 0, 0, verdict);
 	set_int(rows, 0, 1, item->attempts);
-	set_double(rows, 0, 2, 1 << (item->attempts < 9 ? item->attempts : 9));
+	set_double(rows, 0, 2, (double) rest / 1000);
 	return rows;
 }
 

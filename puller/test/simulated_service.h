@@ -45,6 +45,7 @@ struct item
 	int attempts; /* that were recorded; 0: no row of a failure */
 	bool noted;	  /* the last one before it was made */
 	int64_t failed_ms;
+	int64_t retry_ms; /* nothing is counted before */
 };
 
 static struct item items[ITEMS_MAX];
