@@ -169,7 +169,7 @@ note_failure(struct auth *auth, const char *error, const char *hint, bool perman
 {
 	int64_t now = clock_ms();
 	int64_t pause = backoff_next(&auth->failing);
-	bool good = auth->header != NULL && auth_ready(auth, now);
+	bool good = auth->header != NULL && !auth->refused && auth_ready(auth, now);
 
 	if (retry_after_ms > pause && retry_after_ms < auth->failing.limit_ms)
 	{

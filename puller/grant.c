@@ -10,6 +10,8 @@
 
 /* Nobody says less, and a token that is refused earlier is renewed all the same. */
 #define LIFETIME_UNKNOWN_S 3600
+/* None is given that is shorter. */
+#define LIFETIME_LEAST_S 60
 /* What is longer than a day is not believed. */
 #define LIFETIME_MAX_S 86400
 
@@ -159,6 +161,8 @@ grant_read_impersonated(struct grant *grant, const struct http_response *respons
 	if (time != NULL && timestamp_parse(time, &microseconds))
 	{
 		lifetime = microseconds / 1000000 - (int64_t) now;
+		/* By a clock that is ahead it would have ended already. */
+		lifetime = lifetime > LIFETIME_LEAST_S ? lifetime : LIFETIME_LEAST_S;
 	}
 	take_token(grant, credential_member(document, "accessToken"), lifetime);
 	json_object_put(document);

@@ -5,6 +5,8 @@
 #   my $google = Google->start(pubsub => $service->{url});
 #   run_puller(env => { $google->env }, options => [ '--ca-file', $google->ca,
 #       '--credentials-file', $google->credentials('authorized_user') ]);
+#
+# "ports" names some of them beforehand (plain, proxy), and "later" leaves it to begin() to start.
 package Google;
 use strict;
 use warnings;
@@ -27,7 +29,7 @@ sub start
     my $self = bless { dir => tempdir(CLEANUP => 1), %args }, $class;
     $self->make_certificates;
     $self->make_key($_) foreach 'robot@p.iam.gserviceaccount.com';
-    $self->begin;
+    $self->begin unless $self->{later};
     return $self;
 }
 
@@ -110,7 +112,7 @@ sub begin
     unlink("$dir/ports.json");
     my @command = ("$here/inbox-google", $dir,
         defined $self->{pubsub} ? ('--pubsub', $self->{pubsub}) : (),
-        defined $self->{plain_port} ? ('--plain-port', $self->{plain_port}) : ());
+        map { ("--$_-port", $self->{ports}{$_}) } grep { $self->{ports}{$_} } 'plain', 'proxy');
     my $pid = fork() // die "could not fork: $!\n";
     if ($pid == 0)
     {

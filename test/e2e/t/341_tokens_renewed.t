@@ -1,0 +1,179 @@
+# SPDX-License-Identifier: PostgreSQL
+# Tokens are renewed while messages are consumed: before they end, when they are refused, after
+# errors of the servers, from files that were replaced and from a metadata server that comes late.
+# What cannot be had is said, and waited for; nothing is sent to who is not the one it is for.
+use strict;
+use warnings;
+use lib "$ENV{INBOX_ROOT}/test/google";
+use Test::More;
+use Google;
+use Inbox::Ledger;
+use Inbox::Puller;
+use Inbox::Service;
+use Inbox::Wait;
+
+my $node = Inbox::Ledger->start('tokens_renewed');
+my $service = Inbox::Service->start('own');
+my $google = Google->start(pubsub => $service->{url});
+
+sub start
+{
+    my ($name, %args) = @_;
+    my $from = $args{google} // $google;
+    $service->create_topic($name);
+    $service->create_subscription($name, $name);
+    return Inbox::Puller->start(node => $node, handler => 'apply_payment',
+        subscription => $service->subscription($name), env => { $from->env, %{ $args{env} // {} } },
+        options => [ '--ca-file', $args{ca} // $from->ca,
+            defined $args{credentials} ? ('--credentials-file', $args{credentials}) : (),
+            @{ $args{options} // [] } ]);
+}
+
+sub publish
+{
+    my ($name, $first, $last) = @_;
+    $service->publish($name, map { Inbox::Ledger::payment("$name$_", $_, 1) } $first .. $last);
+}
+
+sub wait_for_effects
+{
+    my ($name, $count) = @_;
+    Inbox::Ledger::wait_for($node, 'SELECT count(*), count(DISTINCT key) FROM effect '
+          . "WHERE key LIKE '$name%'", "$count|$count", 60);
+    wait_until('all to be acknowledged', sub { $service->stats($name)->{unacked} == 0 });
+    pass("$name: $count payments, each applied once and acknowledged");
+}
+
+sub complaints
+{
+    my ($puller) = @_;
+    return join ' ', map { $_->{event} } grep { $_->{level} =~ /warning|error/ } $puller->events;
+}
+
+sub asked { scalar $google->requests(sub { $_[0]{service} eq 'oauth2' }) }
+
+subtest 'a token that ends in the middle of it' => sub {
+    $google->rules(lifetime => 4);
+    my $puller = start('ends', credentials => $google->credentials('authorized_user'));
+    my $last = 0;
+    wait_until('five tokens', sub {
+        publish('ends', $last + 1, $last + 2);
+        $last += 2;
+        asked() >= 5;
+    }, 60, 0.3);
+    wait_for_effects('ends', $last);
+    is(complaints($puller), '', 'nothing was refused');
+    is($puller->stop, 0, 'stops with status 0');
+};
+
+subtest 'a token that is revoked' => sub {
+    $google->rules;
+    my $puller = start('revoked', credentials => $google->credentials('authorized_user'));
+    publish('revoked', 1, 3);
+    wait_for_effects('revoked', 3);
+    my $asked = asked();
+    $google->rules(answers => [ { on => 'pubsub', do => 'revoke', id => 'r1', times => 1 } ]);
+    publish('revoked', 4, 6);
+    wait_for_effects('revoked', 6);
+    is(asked(), $asked + 1, 'a new one was asked for, once');
+    is(complaints($puller), '', 'nothing to complain about');
+    # The servers refuse every token: no storm of requests for new ones.
+    $google->rules(answers => [ { on => 'pubsub', status => 401, id => 'r2', times => 1000 } ]);
+    publish('revoked', 7, 9);
+    my $event = $puller->wait_event('pull_failed');
+    is($event->{status}, 401, 'one that is refused when it is new is said');
+    cmp_ok(asked(), '<=', $asked + 4, 'and few are asked for');
+    is($puller->stop, 0, 'stops with status 0');
+};
+
+subtest 'a token endpoint in trouble' => sub {
+    $google->rules(answers => [ { on => 'oauth2', status => 503, id => 't1', times => 2,
+                body => { error => 'server_error', error_description => 'Try again.' } } ]);
+    my $puller = start('trouble', credentials => $google->credentials('authorized_user'));
+    publish('trouble', 1, 3);
+    wait_for_effects('trouble', 3);
+    my @failed = $puller->events('token_failed');
+    is(scalar(@failed), 2, 'it is tried again');
+    is("$failed[0]{level} $failed[0]{credentials} $failed[0]{err}",
+        'warning authorized_user https://oauth2.googleapis.com: HTTP 503 server_error: Try again.',
+        'and said');
+    is($puller->stop, 0, 'stops with status 0');
+};
+
+subtest 'a login that was revoked' => sub {
+    my $file = $google->credentials('authorized_user');
+    $google->rules;
+    my $puller = start('login', credentials => $file);
+    publish('login', 1, 3);
+    wait_for_effects('login', 3);
+    $google->rules(refresh_tokens => ['refresh-secret-2'],
+        answers => [ { on => 'pubsub', do => 'revoke', id => 'l1', times => 1 } ]);
+    publish('login', 4, 6);
+    my $event = $puller->wait_event('token_failed');
+    is($event->{level}, 'error', 'is an error');
+    is($event->{err}, 'https://oauth2.googleapis.com: (not shown, as it repeats what it was sent)',
+        'a server that repeats the secret is not quoted');
+    like($event->{hint}, qr/gcloud auth application-default login/, 'with the remedy');
+    $google->credentials('authorized_user', refresh_token => 'refresh-secret-2');
+    wait_for_effects('login', 6);
+    is($puller->stop, 0, 'stops with status 0');
+    $google->rules(refresh_tokens => []);
+    $puller = start('permanent', credentials => $file, options => ['--exit-on-permanent']);
+    is($puller->wait_end, 2, '--exit-on-permanent ends with status 2');
+};
+
+subtest 'a metadata server that comes late' => sub {
+    my %ports = map { $_ => Inbox::Service::free_port() } qw(plain proxy);
+    my $late = Google->start(pubsub => $service->{url}, ports => {%ports}, later => 1);
+    my $puller = start('late', google => $late);
+    publish('late', 1, 3);
+    my $event = $puller->wait_event('token_failed');
+    is("$event->{level} $event->{credentials}", 'warning metadata_server', 'is waited for');
+    like($event->{hint}, qr/needs the metadata server of Google Cloud/, 'and named');
+    $late->begin;
+    wait_for_effects('late', 3);
+    is($puller->stop, 0, 'stops with status 0');
+};
+
+subtest 'a permission that is missing' => sub {
+    $google->rules(answers => [ { on => 'pubsub', status => 403, id => 'p1', times => 2, body => {
+                    error => { code => 403, status => 'PERMISSION_DENIED',
+                        message => 'User not authorized to perform this action.' } } } ]);
+    my $puller = start('forbidden', credentials => $google->credentials('service_account'),
+        options => ['--exit-on-permanent']);
+    my $event = $puller->wait_event('pull_failed');
+    like($event->{err}, qr{User not authorized .*; missing is the permission pubsub\.subscriptions\.consume on projects/p/subscriptions/forbidden$},
+        'is named, with the resource');
+    is($puller->wait_end, 2, '--exit-on-permanent ends with status 2');
+};
+
+subtest 'a server that is not Google' => sub {
+    $google->rules;
+    my $puller;
+    my %wrong = ('unknown.pem' => qr/unable to get local issuer certificate|self-signed/,
+        'wrong-name.pem' => qr/no alternative certificate subject name matches/,
+        'expired.pem' => qr/certificate has expired/);
+    foreach my $file (sort keys %wrong)
+    {
+        $google->use_certificate($file);
+        $puller //= start('tls', credentials => $google->credentials('authorized_user'));
+        my $event = $puller->wait_event('token_failed', sub { $_[0]{err} =~ $wrong{$file} }, 40);
+        is($event->{level}, 'warning', "$file: $event->{err}");
+    }
+    my $asked = asked();
+    publish('tls', 1, 3);
+    $google->use_certificate('good.pem');
+    wait_for_effects('tls', 3);
+    is(asked(), $asked + 1, 'the secret was sent to the right one only');
+    is($puller->stop, 0, 'stops with status 0');
+    # The system trusts other authorities than the file's.
+    $puller = start('untrusted', credentials => $google->credentials('authorized_user'),
+        ca => "$google->{dir}/other-ca.crt");
+    like($puller->wait_event('token_failed')->{err}, qr/certificate/, 'no other authority is trusted');
+    is($puller->stop, 0, 'stops with status 0');
+};
+
+is_deeply([ Inbox::Puller->leaks(@Google::SECRETS, Inbox::Ledger::MEMO) ], [],
+    'no log shows a secret or a payload');
+$service->stop;
+done_testing;
