@@ -12,6 +12,7 @@ CREATE TABLE @extschema@.inbox_source (
 	halted_since timestamptz,
 	purged_before timestamptz,
 	dedup_window interval CHECK (dedup_window > interval '0'),
+	settled_window interval CHECK (settled_window > interval '0'),
 	max_attempts integer NOT NULL DEFAULT 5 CHECK (max_attempts BETWEEN 1 AND 1000),
 	conflict_check boolean NOT NULL DEFAULT true,
 	order_policy text NOT NULL DEFAULT 'continue' CHECK (order_policy IN ('continue', 'park')),
@@ -36,6 +37,8 @@ COMMENT ON COLUMN @extschema@.inbox_source.halted_since IS
 COMMENT ON COLUMN @extschema@.inbox_source.purged_before IS
 	'keys of messages published before this are forgotten: such messages are not applied any more';
 COMMENT ON COLUMN @extschema@.inbox_source.dedup_window IS 'how long keys are kept; NULL is for ever';
+COMMENT ON COLUMN @extschema@.inbox_source.settled_window IS
+	'how long failures are kept that were resolved or discarded; NULL is for ever';
 COMMENT ON COLUMN @extschema@.inbox_source.max_attempts IS 'failures after which a message is dead';
 COMMENT ON COLUMN @extschema@.inbox_source.conflict_check IS
 	'whether the same key with another payload is a conflict, or a duplicate';
@@ -111,6 +114,8 @@ CREATE UNIQUE INDEX inbox_failure_kept ON @extschema@.inbox_failure
 	WHERE status IN ('conflict', 'expired');
 CREATE INDEX inbox_failure_order ON @extschema@.inbox_failure (source_id, ordering_key)
 	WHERE status IN ('retrying', 'dead', 'parked') AND ordering_key IS NOT NULL;
+CREATE INDEX inbox_failure_settled ON @extschema@.inbox_failure (source_id, settled_at)
+	WHERE status IN ('resolved', 'discarded');
 CREATE INDEX inbox_failure_recent ON @extschema@.inbox_failure (source_id, last_failed_at)
 	WHERE status IN ('retrying', 'dead');
 COMMENT ON TABLE @extschema@.inbox_failure IS
@@ -118,6 +123,7 @@ COMMENT ON TABLE @extschema@.inbox_failure IS
 COMMENT ON INDEX @extschema@.inbox_failure_live IS 'one failure for each key that is not settled';
 COMMENT ON INDEX @extschema@.inbox_failure_kept IS 'a message that comes again is kept once';
 COMMENT ON INDEX @extschema@.inbox_failure_order IS 'who holds up an ordering key';
+COMMENT ON INDEX @extschema@.inbox_failure_settled IS 'what can be removed after its time';
 COMMENT ON INDEX @extschema@.inbox_failure_recent IS 'how many failed since the last success';
 COMMENT ON COLUMN @extschema@.inbox_failure.id IS 'names the failure to inbox_retry and others';
 COMMENT ON COLUMN @extschema@.inbox_failure.source_id IS 'inbox_source.id';
@@ -172,7 +178,7 @@ COMMENT ON COLUMN @extschema@.inbox_audit.source_id IS 'inbox_source.id';
 COMMENT ON COLUMN @extschema@.inbox_audit.failure_id IS
 	'inbox_failure.id; NULL where the act was about the source';
 COMMENT ON COLUMN @extschema@.inbox_audit.act IS
-	'retried (and failed again), taken over, imported';
+	'retried (and failed again), taken over, imported, forced, erased';
 COMMENT ON COLUMN @extschema@.inbox_audit.detail IS 'the rest of it';
 
 REVOKE ALL ON @extschema@.inbox_source, @extschema@.inbox_claim, @extschema@.inbox_claim_result,

@@ -4,16 +4,17 @@
 -- Neither too old nor held back is what was applied before. What comes before a message in its own
 -- call does not hold it up: it is applied first, or none is. Where a time is missing, it holds.
 CREATE FUNCTION @extschema@.inbox_managed_hold(this_id integer, parks boolean,
-	purged_before timestamptz, keys text[], ordering_keys text[], times timestamptz[])
-	RETURNS text[]
+	purged_before timestamptz, keys text[], ordering_keys text[], times timestamptz[],
+	OUT held text[], OUT found_keys text[], OUT found_hashes bigint[])
 	LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
 	SET search_path = pg_catalog, pg_temp
 AS $$
 DECLARE
 	claimed text[];
 BEGIN
-	SELECT f.keys INTO claimed FROM @extschema@.inbox_managed_find(this_id, keys) f;
-	RETURN ARRAY(
+	SELECT f.keys, f.hashes INTO found_keys, found_hashes
+		FROM @extschema@.inbox_managed_find(this_id, keys) f;
+	held := ARRAY(
 		WITH message AS (
 			SELECT u.*, min(u.n) OVER (PARTITION BY u.key COLLATE "C") AS first
 			FROM ROWS FROM (unnest(keys), unnest(ordering_keys), unnest(times))
@@ -27,8 +28,8 @@ BEGIN
 				AND NOT EXISTS (SELECT FROM message e WHERE e.key COLLATE "C" = f.key AND e.n < m.n)
 			GROUP BY m.n
 		)
-		SELECT CASE WHEN EXISTS (SELECT FROM unnest(claimed) c(key) WHERE c.key COLLATE "C" = m.key)
-				THEN NULL
+		SELECT CASE WHEN EXISTS (SELECT FROM unnest(found_keys) c(key)
+				WHERE c.key COLLATE "C" = m.key) THEN 'found'
 			WHEN o.publish_time < inbox_managed_hold.purged_before THEN 'expired'
 			WHEN h.waits THEN 'later'
 			WHEN NOT h.waits THEN 'parks' END
@@ -179,6 +180,7 @@ AS $$
 DECLARE
 	src record;
 	claim record;
+	look record;
 	keys text[];
 	hashes bigint[];
 	ordering_keys text[];
@@ -219,13 +221,19 @@ BEGIN
 	END IF;
 
 	IF src.holding OR src.purged_before IS NOT NULL THEN
-		held := @extschema@.inbox_managed_hold(src.id, src.parks, src.purged_before, keys,
-			ordering_keys, times);
+		SELECT * INTO look FROM @extschema@.inbox_managed_hold(src.id, src.parks,
+			src.purged_before, keys, ordering_keys, times);
+		held := look.held;
 	END IF;
 	claim := @extschema@.inbox_managed_claim(src.id, CASE WHEN held IS NULL THEN keys
 		ELSE ARRAY(SELECT CASE WHEN u.held IS NULL OR u.held = 'parks' THEN u.key END
 			FROM ROWS FROM (unnest(keys), unnest(held)) WITH ORDINALITY AS u(key, held, n)
 			ORDER BY u.n) END, hashes, times);
+	-- What was found is not inserted again, for a purge may be deleting it.
+	IF held IS NOT NULL THEN
+		claim.found_keys := claim.found_keys || look.found_keys;
+		claim.found_hashes := claim.found_hashes || look.found_hashes;
+	END IF;
 	IF held IS NULL AND cardinality(claim.new_keys) = cardinality(keys) THEN
 		verdicts := array_fill('applied'::text, ARRAY[cardinality(keys)]);
 	ELSE

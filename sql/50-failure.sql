@@ -205,6 +205,11 @@ BEGIN
 		attempts := CASE WHEN pause IS NULL THEN coalesce(made, attempts) ELSE attempts END;
 		PERFORM @extschema@.inbox_failure_write(this_id, this_key, message, hash,
 			verdict, reason, attempts, retry_after, sqlstate, error, detail, hint, context);
+		IF verdict = 'dead' THEN
+			PERFORM @extschema@.inbox_dead_letter_notify(f.id, sqlstate)
+				FROM @extschema@.inbox_failure f
+				WHERE f.source_id = this_id AND f.key = this_key AND f.status = 'dead';
+		END IF;
 	END IF;
 	RETURN NEXT;
 END

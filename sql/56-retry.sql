@@ -29,6 +29,8 @@ CREATE FUNCTION @extschema@.inbox_retry_failed(this_id bigint, sqlstate text, er
 	detail text, hint text, context text) RETURNS void
 	LANGUAGE sql VOLATILE SECURITY DEFINER PARALLEL UNSAFE
 BEGIN ATOMIC
+	SELECT @extschema@.inbox_dead_letter_notify(f.id, inbox_retry_failed.sqlstate)
+		FROM @extschema@.inbox_failure f WHERE f.id = this_id AND f.status = 'parked';
 	WITH failed AS (
 		UPDATE @extschema@.inbox_failure f SET status = 'dead',
 			reason = CASE f.status WHEN 'parked' THEN 'handler' ELSE f.reason END,

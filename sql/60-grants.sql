@@ -18,11 +18,13 @@ BEGIN
 			('{operator}', 'SELECT ON @extschema@.inbox_failure'),
 			('{operator}', 'SELECT ON @extschema@.inbox_dead_letters'),
 			('{operator}', 'SELECT ON @extschema@.inbox_audit'),
+			('{operator,monitor}', 'SELECT ON @extschema@.inbox_purge_run'),
 			('{puller,operator,monitor}', 'SELECT ON ' || to_regclass('@extschema@.inbox_managed'))
 		) AS r(who, object)
 		WHERE what = ANY (r.who) AND object IS NOT NULL
 		UNION ALL
-		SELECT format('EXECUTE ON FUNCTION %s', f.oid::regprocedure)
+		SELECT format('EXECUTE ON %s %s', CASE f.prokind WHEN 'p' THEN 'PROCEDURE'
+			ELSE 'FUNCTION' END, f.oid::regprocedure)
 		FROM (VALUES
 			('{puller}'::text[], '{inbox_process,inbox_accept,inbox_process_batch,inbox_handler,
 				inbox_serve,inbox_source_serve,inbox_lock,inbox_fail,inbox_served,
@@ -34,8 +36,9 @@ BEGIN
 				inbox_managed_run,inbox_managed_process,inbox_payload_hash}'),
 			('{operator}', '{inbox_managed_retry,inbox_managed_resolve}'),
 			('{puller,operator,monitor}', '{inbox_check,inbox_check_server,inbox_check_tables,
-				inbox_check_key,inbox_check_variant,inbox_status,inbox_failures}'),
-			('{operator}', '{inbox_payload_text}'),
+				inbox_check_key,inbox_check_variant,inbox_check_upkeep,inbox_check_replication,inbox_status,inbox_failures}'),
+			('{puller,operator}', '{inbox_purge_batch}'),
+			('{operator}', '{inbox_payload_text,inbox_purge,inbox_erase}'),
 			('{operator}', '{inbox_import,inbox_process,inbox_lock,inbox_retry,inbox_retry_one,
 				inbox_retry_lock,inbox_retry_check,inbox_retry_failed,inbox_retry_pick,inbox_retry_all,
 				inbox_release,inbox_release_next,inbox_constraints_check,inbox_constraints_defer,
@@ -57,9 +60,10 @@ CREATE FUNCTION @extschema@.inbox_missing_rights(role regrole, what text) RETURN
 AS $$
 	SELECT r.object
 	FROM @extschema@.inbox_rights(what) AS r(object),
-		regexp_match(r.object, '^(\w+) ON (FUNCTION |SCHEMA |)(.*)$') AS part
+		regexp_match(r.object, '^(\w+) ON (FUNCTION |PROCEDURE |SCHEMA |)(.*)$') AS part
 	WHERE NOT CASE part[2]
 		WHEN 'FUNCTION ' THEN has_function_privilege(role, to_regprocedure(part[3]), part[1])
+		WHEN 'PROCEDURE ' THEN has_function_privilege(role, to_regprocedure(part[3]), part[1])
 		WHEN 'SCHEMA ' THEN has_schema_privilege(role, to_regnamespace(part[3]), part[1])
 		ELSE has_table_privilege(role, to_regclass(part[3]), part[1]) END
 $$;

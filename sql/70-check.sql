@@ -105,6 +105,8 @@ AS $$
 	SELECT * FROM @extschema@.inbox_check_server()
 	UNION ALL SELECT * FROM @extschema@.inbox_check_tables()
 	UNION ALL SELECT * FROM @extschema@.inbox_check_key()
+	UNION ALL SELECT * FROM @extschema@.inbox_check_upkeep()
+	UNION ALL SELECT * FROM @extschema@.inbox_check_replication()
 	UNION ALL SELECT * FROM @extschema@.inbox_check_variant()
 $$;
 COMMENT ON FUNCTION @extschema@.inbox_check() IS

@@ -26,7 +26,7 @@ BEGIN
 	END LOOP;
 	DROP TABLE @extschema@.inbox_managed;
 	FOR member IN
-		SELECT 'FUNCTION' AS kind, p.oid::pg_catalog.regprocedure::text AS name
+		SELECT 'ROUTINE' AS kind, p.oid::pg_catalog.regprocedure::text AS name
 		FROM pg_catalog.pg_proc p WHERE p.proname LIKE 'inbox\_%'
 			AND p.pronamespace = '@extschema@'::pg_catalog.regnamespace
 		UNION ALL

@@ -80,5 +80,47 @@ GRANT EXECUTE ON FUNCTION inbox_accept TO PUBLIC;
 SELECT * FROM trouble;
 ROLLBACK;
 
+-- What has to be looked after.
+BEGIN;
+ALTER TABLE inbox_claim SET (autovacuum_enabled = false);
+SELECT * FROM trouble;
+ROLLBACK;
+
+ALTER TABLE inbox_claim_result SET (autovacuum_enabled = off);
+INSERT INTO inbox_claim_result SELECT 1, n, '1' FROM generate_series(1, 10100) n;
+DELETE FROM inbox_claim_result;
+SELECT pg_stat_force_next_flush();
+SELECT * FROM trouble WHERE name = 'bloat';
+VACUUM inbox_claim_result;
+ALTER TABLE inbox_claim_result RESET (autovacuum_enabled);
+
+BEGIN;
+SELECT count(*) FROM inbox_failure;
+PREPARE TRANSACTION 'inbox check';
+SELECT * FROM trouble;
+ROLLBACK PREPARED 'inbox check';
+
+-- Who copies the tables: the keys have to come along.
+SET client_min_messages = error;
+CREATE TABLE ledger (id integer PRIMARY KEY);
+BEGIN;
+CREATE PUBLICATION effects FOR TABLE ledger, inbox_source;
+SELECT * FROM trouble;
+ALTER PUBLICATION effects ADD TABLE inbox_claim, inbox_failure;
+SELECT * FROM trouble;
+ALTER PUBLICATION effects SET TABLE ledger, inbox_source, inbox_failure, inbox_claim WHERE (source_id = 1);
+SELECT * FROM trouble;
+ALTER PUBLICATION effects SET TABLE ledger, inbox_source, inbox_failure, inbox_claim;
+ALTER PUBLICATION effects SET (publish = 'delete');
+SELECT * FROM trouble;
+ROLLBACK;
+DROP TABLE ledger;
+RESET client_min_messages;
+
+BEGIN;
+ALTER TABLE inbox_failure REPLICA IDENTITY NOTHING;
+SELECT * FROM trouble;
+ROLLBACK;
+
 SELECT * FROM trouble;
 DROP EXTENSION inbox CASCADE;

@@ -122,6 +122,7 @@ SELECT key, status FROM inbox_failure WHERE key ~ '^b\d' ORDER BY key;
 SELECT inbox_configure('u');
 SELECT inbox_configure('u', dedup_window => '44 days');
 SELECT inbox_configure('u', dedup_window => '44 days', force => true);
+SELECT inbox_configure('u', dedup_window => '44 days', force => true, reason => 'a test');
 SELECT inbox_configure('u', dedup_window => '60 days', max_attempts => 7, conflict_check => false, order_policy => 'park', lock_group => 'g');
 SELECT inbox_configure('u', dedup_window => '0', lock_group => '');
 SELECT configured_by = session_user AS by_me, configured_at > created_at AS later FROM inbox_source WHERE name = 'u';

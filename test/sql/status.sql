@@ -86,3 +86,4 @@ RESET ROLE;
 DROP OWNED BY inbox_status_monitor, inbox_status_operator, inbox_status_puller;
 DROP ROLE inbox_status_monitor, inbox_status_operator, inbox_status_puller;
 DROP EXTENSION inbox CASCADE;
+DROP FUNCTION noop;
