@@ -303,6 +303,7 @@ finish_return(void *context, const struct pubsub_answer *answer)
 	struct message *message;
 	struct message *next;
 
+	(void) FAULT_POINT("given-back");
 	lease->returned_ms = clock_ms();
 	if (answer->outcome != PUBSUB_OK)
 	{

@@ -37,6 +37,8 @@ class Ledger:
         self.trouble_rate = draw.choice([0.002, 0.005, 0.01])
         self.lane_rate = draw.choice([0.3, 0.7, 1])
         self.lanes = draw.choice([5, 20, 50])
+        self.repeats = draw.choice([0.06, 0.06, 0.003])
+        self.mistakes = 0.01
         # In one order, so that handlers do not deadlock; or as it comes.
         self.sorted_accounts = draw.random() < 0.7
 
@@ -49,9 +51,9 @@ class Ledger:
 
     def next_message(self):
         draw = self.draw
-        if self.recent and draw.random() < 0.06:
+        if self.recent and draw.random() < self.repeats:
             return draw.choice(self.recent)
-        if self.recent and draw.random() < 0.01:
+        if self.recent and draw.random() < self.mistakes:
             return self.mistake(draw.choice(self.recent))
         transfer = self.new_transfer(None)
         if transfer.key is not None:

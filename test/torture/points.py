@@ -32,7 +32,8 @@ PULLER = {
     'ack-answered': (KILL, STOP),               # the service has done it, and nobody knows
     'give-back': (KILL, STOP),                  # before a message is given back
     'modack-send': (KILL, STOP, ERROR),
-    'modack-answered': (KILL, STOP),
+    'modack-answered': (KILL, STOP),            # a lease was extended
+    'given-back': (KILL, STOP),                 # the service has it again
     'stop-begin': (KILL, STOP),                 # SIGTERM was read
     'stop-step': (KILL, STOP),
     'stop-end': (KILL, STOP),                   # all is settled

@@ -3,6 +3,7 @@
 
 import os
 import signal
+import subprocess
 import sys
 import time
 from http.client import HTTPException
@@ -39,7 +40,6 @@ class Rig:
         self.faults = FaultFile(os.path.join(folder, 'faults'))
         os.environ['INBOX_FAULT_FILE'] = self.faults.path
         self.parts = []
-        self.playing = None
         self.cluster = Cluster(folder)
         self.parts.append(self.cluster)
 
@@ -83,6 +83,12 @@ class Rig:
     def pids(self, condition):
         return self.cluster.json("SELECT coalesce(json_agg(pid), '[]') FROM pg_stat_activity"
                                  ' WHERE ' + condition)
+
+    def peek(self, query):
+        """What it gives, in one snapshot; None if the server is away."""
+        run = subprocess.run(['psql', '-XAtq', '-d', self.cluster.conninfo('peek'), '-c', query],
+                             text=True, capture_output=True)
+        return run.stdout.strip() if run.returncode == 0 else None
 
     def signal_one(self, condition, choice, number):
         """Returns the process that got the signal, or None."""

@@ -15,8 +15,6 @@ from schedule import Fault, draw_faults, draw_rules
 
 BALANCE = 1000000
 PAUSE = 0.003
-# Messages that are kept on their way while faults last.
-BACKLOG = 60
 # Seconds: without a step of the clock until it goes on all the same; until leases are ended that
 # may be a dead puller's; for everything to end well once nothing goes wrong any more.
 STANDSTILL = 0.4
@@ -38,6 +36,8 @@ class Round:
         self.policy = self.draw.choice(['continue', 'continue', 'continue', 'park'])
         self.max_attempts = self.draw.choice([2, 3])
         self.rules = draw_rules(self.draw)
+        # Messages that are kept on their way while faults last.
+        self.backlog = self.draw.choice([60, 60, 300])
         self.faults = self.draw_faults()
         self.published = []
         self.pullers = []
@@ -55,11 +55,16 @@ class Round:
         os.makedirs(self.folder)
         self.prepare()
         try:
-            for fault in self.faults:
+            for number, fault in enumerate(self.faults):
                 self.advance(fault.gap)
                 self.inject(fault)
+                if number % 10 == 9:
+                    self.peek()
             self.advance(10)
             self.calm_down()
+        except SystemExit:
+            self.close()
+            raise
         finally:
             self.stop_pullers()
         self.observe()
@@ -89,7 +94,7 @@ class Round:
         rig.service.call('POST', '/control/faults', {
             'seed': self.draw.randint(1, 2 ** 31),
             'rules': [dict(one, subscription=rig.service.name) for one in self.rules]})
-        self.publish(BACKLOG)
+        self.publish(self.backlog)
         for _ in range(self.options.pullers):
             self.start_puller()
 
@@ -137,12 +142,12 @@ class Round:
             status = puller.process.poll()
             if status is not None:
                 self.replace(puller, status)
-        self.look(BACKLOG)
+        self.look(self.backlog)
 
     def look(self, backlog):
         self.unacked = self.rig.service.unacked()
         if self.unacked < backlog:
-            self.publish(min(20, backlog - self.unacked))
+            self.publish(min(100, backlog - self.unacked))
 
     def take_hits(self):
         for _, pid, _, action in self.rig.faults.new_hits():
@@ -268,6 +273,14 @@ class Round:
     def stall(self, proxy, fault):
         proxy.command('stall')
         self.in_a_while(fault.span, lambda: proxy.command('resume'))
+
+    def peek(self):
+        """In the middle of it all the books are right as well, if they can be seen."""
+        wrong = self.rig.peek('''
+            SELECT concat_ws(' ', sum(balance), (SELECT count(*) FROM (SELECT FROM torture.effect
+                GROUP BY key HAVING count(*) > 1) AS doubled)) FROM torture.account''')
+        if wrong not in (None, '%d 0' % (BALANCE * ACCOUNTS)):
+            self.problems.append('sum of balances and keys applied twice, meanwhile: ' + wrong)
 
     # ---- the end ----------------------------------------------------------------------------
 

@@ -16,7 +16,8 @@ DEEDS = {
 # Not without a puller that is asked to stop, a connection that is lost, or a crash at work.
 PROVOKED = {'stop-begin': 'puller terminated', 'stop-step': 'puller terminated',
             'stop-end': 'puller terminated', 'connect': 'database cut', 'greeted': 'database cut',
-            'outcome-unknown': 'database cut', 'suspect-taken': 'backend killed'}
+            'outcome-unknown': 'database cut', 'suspect-taken': 'backend killed',
+            'modack-answered': 'database stalled'}
 COMMIT_POINTS = ['commit-query', 'commit-sent', 'commit-answer', 'commit-answered']
 REQUEST_POINTS = ['request', 'request-sent', 'response', 'response-sent']
 PATHS = [':pull', ':acknowledge', ':modifyAckDeadline']
@@ -72,8 +73,17 @@ def draw_faults(draw, count, managed):
         point = draw.choice(list(points))
         faults.append(Fault(draw, point, draw.choice(points[point]), draw.randint(1, 5)))
         if point in PROVOKED:
-            faults.append(Fault(draw, PROVOKED[point]))
+            faults.append(provocation(draw, point))
     return faults
+
+
+def provocation(draw, point):
+    """The deed that brings a point about."""
+    fault = Fault(draw, PROVOKED[point])
+    if fault.what == 'database stalled':
+        # Leases are extended when a third of the ack deadline is over.
+        fault.span = 400
+    return fault
 
 
 def draw_rules(draw):

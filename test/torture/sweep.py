@@ -5,7 +5,7 @@ import random
 import time
 
 from round import PAUSE, Round
-from schedule import PROVOKED, Fault, points_of
+from schedule import PROVOKED, Fault, points_of, provocation
 
 # Seconds for a fault to come about, and then for messages to be applied again.
 PATIENCE = 20
@@ -22,9 +22,15 @@ class Sweep(Round):
     def draw_faults(self):
         self.point, passages = self.name.split('/')
         self.max_attempts = 2
+        self.backlog = 60
         self.rules = [{'on': 'deliver', 'do': 'duplicate', 'probability': 0.05},
                       {'on': 'deliver', 'do': 'share', 'probability': 0.05},
                       {'on': 'ack_id', 'do': 'redeliver', 'probability': 0.03}]
+        if self.point == 'claim-taken':
+            # It takes a row of large calls without any duplicate, and then one.
+            self.ledger.repeats = self.ledger.mistakes = self.ledger.lane_rate = 0
+            self.rules = [{'on': 'ack_id', 'do': 'redeliver', 'probability': 0.01}]
+            self.backlog = 300
         draw = random.Random(self.name)
         return [Fault(draw, self.point, action, nth)
                 for action in points_of(self.options.managed)[self.point]
@@ -42,21 +48,22 @@ class Sweep(Round):
 
     def provoke(self):
         deed = PROVOKED.get(self.point)
-        if deed:
-            super().inject(Fault(self.draw, deed))
+        if deed is not None:
+            super().inject(provocation(self.draw, self.point))
+            self.next_provocation = time.monotonic() + (5 if deed == 'database stalled' else 0.3)
 
     def acked(self):
         return self.rig.service.call('GET', '/control/stats')['counters']['acked']
 
     def wait_until(self, what, condition, provoke):
-        start = provoked = time.monotonic()
+        start = time.monotonic()
+        self.next_provocation = start + 0.3
         while not condition():
             now = time.monotonic()
             if now > start + PATIENCE:
                 self.problems.append(what)
                 return
-            if now > provoked + 0.3:
+            if now > self.next_provocation:
                 provoke()
-                provoked = now
             self.tend()
             time.sleep(PAUSE)
