@@ -1,8 +1,13 @@
 -- SPDX-License-Identifier: PostgreSQL
 -- What the benchmarks write to: a ledger, and a copy of the table of claims.
--- Variables: accounts (their number), noop (the path of the library), claims (there before).
+-- Variables: accounts (their number), noop (the path of the library), claims (there before),
+-- managed (the path of inbox-managed.sql, where that is to be measured instead of the extension).
 
-CREATE EXTENSION inbox;
+\if :{?managed}
+	\i :managed
+\else
+	CREATE EXTENSION inbox;
+\endif
 
 CREATE TABLE account (id int PRIMARY KEY, balance bigint NOT NULL DEFAULT 0);
 INSERT INTO account SELECT g FROM generate_series(1, :accounts) g;

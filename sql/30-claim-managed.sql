@@ -1,8 +1,8 @@
 -- SPDX-License-Identifier: PostgreSQL
 -- What the library does in the extension, for servers that load none. What runs a handler runs as
 -- its caller, with the caller's search_path, so every name and operator in it is qualified; what
--- reads or writes the tables runs as their owner. There is no EXCEPTION block on this path: it
--- would be a savepoint, and a handler's error is to undo everything.
+-- reads or writes the tables runs as their owner. No handler runs in an EXCEPTION block: that would
+-- be a savepoint, and a handler's error is to undo everything and to pass as it is.
 
 CREATE FUNCTION @extschema@.inbox_version() RETURNS text
 	LANGUAGE sql STABLE STRICT PARALLEL SAFE
@@ -104,9 +104,10 @@ $$;
 -- caller finds out which message failed. JSON keeps a key in its line, and here in its comment too.
 CREATE FUNCTION @extschema@.inbox_managed_mark(ordinal integer, key text) RETURNS text
 	LANGUAGE sql STABLE PARALLEL SAFE
-	RETURN pg_catalog.concat(E'/*\ninbox: {', '"ordinal":' || ordinal || ',', '"key":',
-		coalesce(pg_catalog.replace(pg_catalog.replace(pg_catalog.to_json(key)::text,
-			'/*', '/\u002a'), '*/', '*\/'), 'null'), E'}\n*/ ');
+	RETURN E'/*\ninbox: {' || coalesce('"ordinal":' || ordinal || ',', '') || '"key":'
+		|| coalesce(CASE WHEN pg_catalog.strpos(key, '*') = 0 THEN pg_catalog.to_json(key)::text
+			ELSE pg_catalog.replace(pg_catalog.replace(pg_catalog.to_json(key)::text,
+				'/*', '/\u002a'), '*/', '*\/') END, 'null') || E'}\n*/ ';
 COMMENT ON FUNCTION @extschema@.inbox_managed_mark(integer, text) IS
 	'the comment that names a message in the CONTEXT of errors';
 
@@ -194,6 +195,38 @@ $$;
 COMMENT ON FUNCTION @extschema@.inbox_managed_find(integer, text[]) IS
 	'which of these keys have a claim, and the hashes of their payloads';
 
+-- Where all are new, a plain INSERT does, which spares each of them a descent of the index. One that
+-- is not undoes the others, at the price of dead rows: after that it is not tried for a while.
+CREATE FUNCTION @extschema@.inbox_managed_claim_new(this_id integer, keys text[], hashes bigint[],
+	times timestamptz[]) RETURNS boolean
+	LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
+	SET search_path = pg_catalog, pg_temp
+AS $$
+DECLARE
+	inserted bigint;
+	wary integer := coalesce(nullif(current_setting('managed_inbox.wary', true), ''), '0');
+BEGIN
+	IF wary > 0 THEN
+		PERFORM set_config('managed_inbox.wary', (wary - 1)::text, false);
+		RETURN false;
+	END IF;
+	INSERT INTO @extschema@.inbox_claim (source_id, key, payload_hash, publish_time, claimed_at)
+		SELECT this_id, u.key, u.hash, u.publish_time, clock_timestamp()
+		FROM ROWS FROM (unnest(keys), unnest(hashes), unnest(times)) AS u(key, hash, publish_time)
+		ORDER BY u.key COLLATE "C";
+	GET DIAGNOSTICS inserted = ROW_COUNT;
+	IF inserted <> cardinality(keys) THEN
+		RAISE unique_violation;
+	END IF;
+	RETURN true;
+EXCEPTION WHEN unique_violation THEN
+	PERFORM set_config('managed_inbox.wary', '32', false);
+	RETURN false;
+END
+$$;
+COMMENT ON FUNCTION @extschema@.inbox_managed_claim_new(integer, text[], bigint[], timestamptz[]) IS
+	'claims all of these keys, or none of them';
+
 -- Sorted, so that two calls cannot wait for each other; what another transaction has is read in a
 -- statement of its own, whose snapshot sees that transaction's commit. Never "duplicate" because
 -- nothing was inserted: where nothing is found either, it is tried again.
@@ -207,6 +240,12 @@ DECLARE
 	found record;
 BEGIN
 	PERFORM @extschema@.inbox_managed_check_index();
+	IF cardinality(keys) > 1 AND array_position(keys, NULL) IS NULL
+		AND @extschema@.inbox_managed_claim_new(this_id, keys, hashes, times)
+	THEN
+		new_keys := keys;
+		RETURN;
+	END IF;
 	new_keys := '{}';
 	FOR round IN 1 .. 10 LOOP
 		WITH claimed AS (
@@ -224,8 +263,8 @@ BEGIN
 		IF cardinality(inserted) = cardinality(keys) THEN
 			RETURN;
 		END IF;
-		found := @extschema@.inbox_managed_find(this_id, ARRAY(SELECT u.key FROM unnest(keys) AS u(key)
-			WHERE NOT EXISTS (SELECT FROM unnest(inserted) AS i(key) WHERE i.key = u.key)));
+		found := @extschema@.inbox_managed_find(this_id,
+			ARRAY(SELECT unnest(keys) EXCEPT SELECT unnest(inserted)));
 		found_keys := found_keys || found.keys;
 		found_hashes := found_hashes || found.hashes;
 		SELECT array_agg(u.key ORDER BY u.n), array_agg(u.hash ORDER BY u.n),
@@ -233,8 +272,7 @@ BEGIN
 			INTO keys, hashes, times
 			FROM ROWS FROM (unnest(keys), unnest(hashes), unnest(times))
 				WITH ORDINALITY AS u(key, hash, publish_time, n)
-			WHERE u.key IS NOT NULL AND NOT EXISTS (
-				SELECT FROM unnest(inserted || found.keys) AS d(key) WHERE d.key = u.key);
+			WHERE u.key IN (SELECT unnest(keys) EXCEPT SELECT unnest(inserted || found.keys));
 		IF keys IS NULL THEN
 			RETURN;
 		END IF;

@@ -9,8 +9,6 @@ CREATE FUNCTION @extschema@.inbox_managed_hold(this_id integer, parks boolean,
 	LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
 	SET search_path = pg_catalog, pg_temp
 AS $$
-DECLARE
-	claimed text[];
 BEGIN
 	SELECT f.keys, f.hashes INTO found_keys, found_hashes
 		FROM @extschema@.inbox_managed_find(this_id, keys) f;
@@ -38,7 +36,8 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION @extschema@.inbox_managed_hold(integer, boolean, timestamptz, text[], text[],
-	timestamptz[]) IS 'for each message: expired, later, parks (instead of being applied), or NULL';
+	timestamptz[]) IS 'for each message: found, expired, later, parks (instead of being applied), or NULL; and the '
+	'claims that were found';
 
 -- ---- a call --------------------------------------------------------------------------------
 
@@ -63,6 +62,7 @@ CREATE FUNCTION @extschema@.inbox_managed_verdicts(compares boolean, keys text[]
 	held text[], found_keys text[], found_hashes bigint[]) RETURNS text[]
 	LANGUAGE sql IMMUTABLE PARALLEL SAFE
 	SET search_path = pg_catalog, pg_temp
+	SET enable_nestloop = off
 AS $$
 	SELECT array_agg(CASE
 		WHEN m.held IN ('expired', 'later') THEN m.held

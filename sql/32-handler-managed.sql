@@ -43,9 +43,12 @@ $$;
 COMMENT ON FUNCTION @extschema@.inbox_managed_refuse_handler(oid, text) IS
 	'says why a function cannot be a handler';
 
--- The handler is called by its name and with arguments of exactly its types. Its result is asked
--- for only where it is kept: what is not jsonb is thrown away.
-CREATE FUNCTION @extschema@.inbox_managed_handler(handler oid, OUT call text,
+-- The handler is called by its name and with arguments of exactly its types. "call" calls it for
+-- one message, "calls" for those of a batch that are applied, row by row: there is nothing in it to
+-- sort or to gather rows first. Of a SQL function the planner may put the body in place of the
+-- call, and functions that it calls would then not see what earlier messages of the batch did: so
+-- "calls" is NULL unless its first word rules that out.
+CREATE FUNCTION @extschema@.inbox_managed_handler(handler oid, OUT call text, OUT calls text,
 	OUT takes_message boolean, OUT refuses_null boolean, OUT returns_jsonb boolean)
 	LANGUAGE plpgsql STABLE PARALLEL UNSAFE
 	SET search_path = pg_catalog, pg_temp
@@ -56,10 +59,13 @@ DECLARE
 	proc record;
 	form integer;
 	cause text;
+	payload text;
 BEGIN
-	SELECT p.prokind, p.proretset, p.pronargs, p.proargtypes, p.prorettype, p.proisstrict,
-			p.proname, n.nspname, has_function_privilege(p.oid, 'EXECUTE') AS allowed
+	SELECT p.oid, p.prokind, p.proretset, p.pronargs, p.proargtypes, p.prorettype, p.proisstrict,
+			p.proname, p.prosrc, n.nspname, l.lanname,
+			has_function_privilege(p.oid, 'EXECUTE') AS allowed
 		INTO proc FROM pg_proc p JOIN pg_namespace n ON n.oid = p.pronamespace
+		JOIN pg_language l ON l.oid = p.prolang
 		WHERE p.oid = handler;
 	IF NOT FOUND THEN
 		PERFORM @extschema@.inbox_managed_refuse_handler(handler, NULL);
@@ -80,12 +86,23 @@ BEGIN
 	IF cause IS NOT NULL THEN
 		PERFORM @extschema@.inbox_managed_refuse_handler(handler, cause);
 	END IF;
-	call := format(CASE form WHEN 1 THEN 'SELECT %I.%I(%s)' WHEN 2 THEN 'SELECT %I.%I($1, %s)'
-			ELSE 'SELECT %I.%I($3)' END, proc.nspname, proc.proname,
-		CASE proc.proargtypes[proc.pronargs - 1]::regtype WHEN 'bytea'::regtype THEN '$2'
-			WHEN 'text'::regtype THEN 'pg_catalog.convert_from($2, ''UTF8'')'
-			ELSE format('pg_catalog.convert_from($2, ''UTF8'')::pg_catalog.%s',
-				proc.proargtypes[proc.pronargs - 1]::regtype) END);
+	payload := CASE proc.proargtypes[proc.pronargs - 1]::regtype WHEN 'bytea'::regtype THEN '%s'
+			WHEN 'text'::regtype THEN 'pg_catalog.convert_from(%s, ''UTF8'')'
+			ELSE 'pg_catalog.convert_from(%s, ''UTF8'')::pg_catalog.'
+				|| proc.proargtypes[proc.pronargs - 1]::regtype END;
+	call := format('%I.%I', proc.nspname, proc.proname);
+	calls := CASE WHEN proc.lanname <> 'sql'
+			OR coalesce(pg_get_function_sqlbody(proc.oid), proc.prosrc)
+				~* '^\s*(begin atomic\s+)?(insert|update|delete|merge|with)\M'
+		THEN format('SELECT %s(%s) FROM ROWS FROM (pg_catalog.unnest($1), pg_catalog.unnest($2)) '
+			'AS u(key, payload, attributes, ordering_key, message_id, publish_time, '
+			'delivery_attempt, source, verdict) WHERE u.verdict OPERATOR(pg_catalog.=) ''applied''',
+			call, CASE form WHEN 1 THEN format(payload, 'u.payload')
+				WHEN 2 THEN 'u.key, ' || format(payload, 'u.payload')
+				ELSE 'ROW(u.key, u.payload, u.attributes, u.ordering_key, u.message_id, '
+					'u.publish_time, u.delivery_attempt, $3)::@extschema@.inbox_message' END) END;
+	call := format('SELECT %s(%s)', call, CASE form WHEN 1 THEN format(payload, '$2')
+		WHEN 2 THEN '$1, ' || format(payload, '$2') ELSE '$3' END);
 	takes_message := form = 3;
 	refuses_null := proc.proisstrict AND NOT takes_message;
 	returns_jsonb := proc.prorettype = 'jsonb'::regtype;
@@ -122,44 +139,57 @@ END
 $$;
 
 -- Each message is a statement of its own, because the text of a statement is what names it in
--- errors.
+-- errors. The cheapest one fetches the next row from a cursor whose rows are the calls: it is
+-- parsed, but there is nothing to analyse and to plan. The result is asked for only where it is
+-- kept: what is not jsonb is thrown away.
 CREATE FUNCTION @extschema@.inbox_managed_run(messages @extschema@.inbox_message[], verdicts text[],
 	handler oid, source text, numbered boolean) RETURNS void
 	LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
 AS $$
 DECLARE
 	how record := @extschema@.inbox_managed_handler(handler);
+	calls refcursor;
+	statement text := how.call;
 	this record;
-	call text;
 	result jsonb;
 	keys text[];
 	results jsonb[];
 BEGIN
+	IF how.calls IS NOT NULL AND pg_catalog.cardinality(messages) OPERATOR(pg_catalog.>) 1 THEN
+		OPEN calls FOR EXECUTE how.calls USING messages, verdicts, source;
+		statement := 'FETCH ' OPERATOR(pg_catalog.||)
+			pg_catalog.quote_ident(calls::pg_catalog.text);
+	END IF;
 	FOR this IN
-		SELECT u.key, u.payload, CASE WHEN how.takes_message THEN ROW(u.key, u.payload,
-				u.attributes, u.ordering_key, u.message_id, u.publish_time, u.delivery_attempt,
-				inbox_managed_run.source)::@extschema@.inbox_message END AS message,
-			CASE WHEN numbered THEN u.n::pg_catalog.int4 END AS ordinal
+		SELECT u.key, u.payload, CASE WHEN how.takes_message AND calls IS NULL
+				THEN ROW(u.key, u.payload, u.attributes, u.ordering_key, u.message_id,
+					u.publish_time, u.delivery_attempt, inbox_managed_run.source
+				)::@extschema@.inbox_message END AS message,
+			@extschema@.inbox_managed_mark(CASE WHEN numbered THEN u.n::pg_catalog.int4 END, u.key)
+				AS mark
 		FROM ROWS FROM (pg_catalog.unnest(messages), pg_catalog.unnest(verdicts))
 			WITH ORDINALITY AS u(key, payload, attributes, ordering_key, message_id, publish_time,
 				delivery_attempt, source, verdict, n)
 		WHERE u.verdict OPERATOR(pg_catalog.=) 'applied' ORDER BY u.n
 	LOOP
-		call := @extschema@.inbox_managed_mark(this.ordinal, this.key)
-			OPERATOR(pg_catalog.||) how.call;
 		IF how.refuses_null AND this.payload IS NULL THEN
-			EXECUTE @extschema@.inbox_managed_mark(this.ordinal, this.key) OPERATOR(pg_catalog.||)
+			EXECUTE this.mark OPERATOR(pg_catalog.||)
 				'SELECT @extschema@.inbox_managed_refuse_handler($1, ''strict'')' USING handler;
 		ELSIF how.returns_jsonb THEN
-			EXECUTE call INTO result USING this.key, this.payload, this.message;
+			EXECUTE this.mark OPERATOR(pg_catalog.||) statement INTO result
+				USING this.key, this.payload, this.message;
 			IF result IS NOT NULL THEN
 				keys := pg_catalog.array_append(keys, this.key);
 				results := pg_catalog.array_append(results, result);
 			END IF;
 		ELSE
-			EXECUTE call USING this.key, this.payload, this.message;
+			EXECUTE this.mark OPERATOR(pg_catalog.||) statement
+				USING this.key, this.payload, this.message;
 		END IF;
 	END LOOP;
+	IF calls IS NOT NULL THEN
+		CLOSE calls;
+	END IF;
 	IF keys IS NOT NULL THEN
 		PERFORM @extschema@.inbox_managed_results(source, keys, results);
 	END IF;

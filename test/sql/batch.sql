@@ -77,6 +77,26 @@ CREATE FUNCTION nested(k text, p text) RETURNS void LANGUAGE plpgsql AS
 	$$ BEGIN PERFORM inbox_process_batch(messages('q=1', 'r=fails'), 'post'); END $$;
 SELECT * FROM inbox_process_batch(messages('s=1', 't=2'), 'nested');
 
+-- Each message sees what those before it did, also where the planner would put the body of a SQL
+-- function in place of its call; and nothing stays open behind a batch.
+CREATE FUNCTION before() RETURNS bigint LANGUAGE plpgsql STABLE AS
+	$$ BEGIN RETURN (SELECT count(*) FROM ledger); END $$;
+CREATE FUNCTION note(k text, n bigint) RETURNS void LANGUAGE plpgsql AS
+	$$ BEGIN INSERT INTO ledger (key, payload) VALUES (k, n); END $$;
+CREATE FUNCTION by_select(k text, p text) RETURNS void LANGUAGE sql AS
+	'SELECT note(k, before())';
+CREATE FUNCTION by_insert(k text, p text) RETURNS jsonb LANGUAGE sql AS
+	'INSERT INTO ledger (key, payload) VALUES (k, before()) RETURNING jsonb_build_array(k, p)';
+CREATE FUNCTION by_block(k text, p text) RETURNS jsonb LANGUAGE plpgsql AS
+	$$ BEGIN INSERT INTO ledger (key, payload) VALUES (k, before()); RETURN to_jsonb(p); END $$;
+TRUNCATE ledger;
+SELECT verdict FROM inbox_process_batch(messages('u1=1', 'u2=2', 'u1=1', 'u3=3'), 'by_select');
+SELECT verdict FROM inbox_process_batch(messages('v1=1', 'v2=2', 'u1=1', 'v3=3'), 'by_insert');
+SELECT verdict FROM inbox_process_batch(messages('w1=1', 'w2=2', 'w3=3'), 'by_block');
+SELECT key, payload FROM ledger ORDER BY n;
+SELECT key, inbox_result(key) FROM unnest('{u1,u3,v1,v3,w1,w3}'::text[]) key;
+SELECT count(*) FROM pg_cursors WHERE name <> '';
+
 DROP EXTENSION inbox CASCADE;
-DROP FUNCTION post, nested;
+DROP FUNCTION post, nested, before, note, by_select, by_insert, by_block;
 DROP TABLE ledger;
