@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base64.h"
+#include "grant.h"
 #include "memory.h"
 
 #define METADATA_HOST "metadata.google.internal"
@@ -299,6 +300,18 @@ write_impersonation(const struct credential *credential, const char *scope)
 	return text;
 }
 
+/* It is a request of the source, and a user has to say which project it counts for. */
+static void
+add_quota_project(struct exchange *exchange, const struct credential *source)
+{
+	const char *project = source != NULL ? credential_text(source, "quota_project_id") : NULL;
+
+	if (grant_is_token(project))
+	{
+		add_header(exchange, memory_format("x-goog-user-project: %s", project));
+	}
+}
+
 void
 exchange_impersonate(struct exchange *exchange, const struct credential *credential,
 					 const char *bearer, const char *scope)
@@ -308,4 +321,5 @@ exchange_impersonate(struct exchange *exchange, const struct credential *credent
 	exchange->content_type = "application/json";
 	exchange->body = write_impersonation(credential, scope);
 	add_header(exchange, memory_format("Authorization: Bearer %s", bearer));
+	add_quota_project(exchange, credential->source);
 }

@@ -140,6 +140,16 @@ impersonation(void **state)
 	expect(&exchange, credential, "https://iam.test/x:generateAccessToken",
 		   "{\"scope\":[\"https://sc\"],\"lifetime\":\"600s\"}", "application/json",
 		   "Authorization: Bearer b");
+	/* A source that is a user says whom the request is charged to. */
+	credential =
+		parse("{\"type\": \"impersonated_service_account\", \"service_account_impersonation_url\": "
+			  "\"https://iam.test/z\", \"source_credentials\": {\"type\": \"authorized_user\", "
+			  "\"client_id\": \"c\", \"client_secret\": \"s\", \"refresh_token\": \"r\", "
+			  "\"quota_project_id\": \"q\"}}");
+	exchange_impersonate(&exchange, credential, "b", "sc");
+	assert_string_equal(exchange.headers[1], "x-goog-user-project: q");
+	exchange_free(&exchange);
+	credential_free(credential);
 	credential = parse("{\"type\": \"impersonated_service_account\", \"source_credentials\": " USER
 					   ", \"service_account_impersonation_url\": \"https://iam.test/y\", "
 					   "\"delegates\": [\"d\"]}");

@@ -86,7 +86,8 @@ while (my @some = splice(@names, 0, 4))
 
 my @charged = $google->requests(sub { ($_[0]{headers}{'x-goog-user-project'} // '') eq 'charged' });
 ok(@charged > 0, 'the quota project is told');
-is(scalar(grep { $_->{service} ne 'pubsub' } @charged), 0, 'to Pub/Sub alone');
+is(scalar(grep { $_->{service} !~ /^(?:pubsub|impersonate)$/ } @charged), 0,
+    'to where it counts, and to no token endpoint');
 is(scalar($google->requests(sub { $_[0]{service} eq 'metadata' && !$_[0]{headers}{'metadata-flavor'} })),
     0, 'the metadata server is asked as it has to be');
 is_deeply([ Inbox::Puller->leaks(@Google::SECRETS, Inbox::Ledger::MEMO) ], [],
