@@ -100,6 +100,7 @@ send_again(struct ack *ack, struct message *message, int64_t now)
 		give_up(ack, message);
 		return;
 	}
+	ack->retried++;
 	wait_for_request(ack, message);
 }
 

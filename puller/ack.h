@@ -28,7 +28,8 @@ struct ack
 	size_t waiting;			  /* messages in no request */
 	size_t ordered;			  /* of them those that have an ordering key */
 	uint64_t acked;
-	uint64_t lost; /* given up; these come again */
+	uint64_t lost;	  /* given up; these come again */
+	uint64_t retried; /* refused for now, and sent again */
 };
 
 void ack_init(struct ack *ack, struct message_board *board, struct pubsub *pubsub);

@@ -51,19 +51,24 @@ finish_run(struct worker *worker, struct message *const *later, size_t count)
 }
 
 static void
-settle_run(struct worker *worker, const PGresult *rows)
+settle_run(struct worker *worker, const struct db_answer *answer)
 {
 	struct message **messages;
 	size_t count = batch_run(worker->batch, &messages);
 	struct message **later = memory_new(count * sizeof(struct message *));
 	size_t laters = 0;
+	int64_t now_us = clock_real_us();
+	struct metrics *metrics = &worker->puller->metrics;
 
 	(void) FAULT_POINT("commit-read");
+	worker->puller->progress_ms = clock_ms();
+	metrics_batch(metrics, count, answer->call_us, answer->took_us);
 	for (size_t i = 0; i < count; i++)
 	{
-		switch (verdict_of(worker->puller, messages[i], rows, i))
+		switch (verdict_of(worker->puller, messages[i], answer->rows, i))
 		{
 			case VERDICT_DURABLE:
+				metrics_age(metrics, messages[i]->publish_time, now_us);
 				settle_acknowledge(worker, messages[i]);
 				break;
 			case VERDICT_LATER:
@@ -164,6 +169,7 @@ run_alone(struct worker *worker, const struct db_answer *answer)
 	bool was_alone = worker->db.lock == DB_LOCK_EXCLUSIVE;
 
 	contention_meet(contention, clock_ms());
+	metrics_failure(&worker->puller->metrics, answer->sqlstate);
 	log_event(LOG_INFO, "contention", "worker", LOG_INT, (int64_t) worker->db.number, "messages",
 			  LOG_INT, (int64_t) worker->run_count, "sqlstate", LOG_TEXT, answer->sqlstate, "err",
 			  LOG_TEXT, answer->message, NULL);
@@ -193,6 +199,7 @@ run_failed(struct worker *worker, const struct db_answer *answer)
 		settle_pause(worker, answer);
 		return;
 	}
+	worker->puller->metrics.failed++;
 	acquit(worker);
 	switch (sqlstate_classify(answer->sqlstate))
 	{
@@ -248,7 +255,7 @@ run_unknown(struct worker *worker, const struct db_answer *answer)
 	size_t count = batch_run(worker->batch, &messages);
 
 	(void) FAULT_POINT("outcome-unknown");
-	worker->puller->counters.unknown++;
+	worker->puller->metrics.unknown++;
 	log_event(LOG_WARNING, "outcome_unknown", "worker", LOG_INT, (int64_t) worker->db.number,
 			  "messages", LOG_INT, (int64_t) count, "sqlstate", LOG_TEXT, answer->sqlstate, "err",
 			  LOG_TEXT, answer->message, "hint", LOG_TEXT,
@@ -277,7 +284,7 @@ run_answered(struct worker *worker, const struct db_answer *answer)
 	switch (answer->outcome)
 	{
 		case DB_COMMITTED:
-			settle_run(worker, answer->rows);
+			settle_run(worker, answer);
 			break;
 		case DB_FAILED:
 			run_failed(worker, answer);
@@ -306,7 +313,15 @@ answer_take(struct worker *worker, const struct db_answer *answer)
 	enum work work = worker->work;
 
 	worker->work = WORK_NONE;
-	if (work == WORK_FAIL)
+	if (work == WORK_LOOK)
+	{
+		look_answered(worker->puller, answer);
+		if (worker->db.state == DB_DOWN)
+		{
+			settle_release(worker);
+		}
+	}
+	else if (work == WORK_FAIL)
 	{
 		recording_answered(worker, answer);
 	}

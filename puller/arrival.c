@@ -69,10 +69,15 @@ note_size(struct pull_state *pull, size_t size)
 void
 arrival_hold(struct puller *puller, struct message *message, int64_t lease_start)
 {
+	if (puller->board.held == 0)
+	{
+		puller->progress_ms = lease_start;
+	}
 	message_hold(&puller->board, message);
 	lease_begin(&puller->lease, message, lease_start, puller->pull.deadline_ms);
 	note_size(&puller->pull, message->size);
-	puller->counters.pulled++;
+	puller->metrics.pulled++;
+	message->label = label_of(&puller->metrics.label, message->attributes);
 	if (message->lane != NULL)
 	{
 		drop_ended(&puller->board, message);

@@ -60,8 +60,11 @@ struct config
 	int64_t grace;	/* ms, 25 s */
 	int halt_after; /* 20 */
 	bool exit_on_permanent;
-	bool check;		 /* look at everything, and end */
-	bool check_json; /* as a document for machines */
+	bool check;		   /* look at everything, and end */
+	bool check_json;   /* as a document for machines */
+	char *listen;	   /* ADDR:PORT for metrics, health and the page; NULL: nowhere */
+	char *label;	   /* attribute:NAME that messages are counted by, or NULL */
+	bool log_payloads; /* of messages that fail */
 	enum log_format log_format;
 	enum log_level log_level;
 

@@ -6,6 +6,8 @@
 #include <string.h>
 
 #include "endpoint.h"
+#include "label.h"
+#include "listen_address.h"
 #include "memory.h"
 #include "utf8.h"
 
@@ -253,12 +255,37 @@ check_shorter(const char *name, int64_t value, const struct config *config, cons
 	return true;
 }
 
+/* ---- seeing ------------------------------------------------------------------------------- */
+
+static bool
+check_listen(const struct config *config, struct fault *fault)
+{
+	struct listen_address address;
+	const char *wrong =
+		config->listen != NULL ? listen_address_parse(config->listen, &address) : NULL;
+
+	return wrong == NULL ||
+		   fault_set(fault, memory_format("--listen \"%s\": %s", config->listen, wrong),
+					 memory_copy_text("Write ADDR:PORT, such as 127.0.0.1:9187, or a port alone."));
+}
+
+static bool
+check_label(const struct config *config, struct fault *fault)
+{
+	const char *wrong = config->label != NULL ? label_check(config->label) : NULL;
+
+	return wrong == NULL ||
+		   fault_set(fault, memory_format("--label \"%s\": %s", config->label, wrong),
+					 memory_copy_text("Write attribute:NAME, such as attribute:event_type."));
+}
+
 bool
 config_check(struct config *config, struct fault *fault)
 {
 	return check_subscription(config, fault) && check_handler(config, fault) &&
 		   settle_source(config, fault) && endpoint_settle(config, fault) &&
-		   check_dbname(config, fault) && check_tls(config, fault) &&
+		   check_dbname(config, fault) && check_tls(config, fault) && check_listen(config, fault) &&
+		   check_label(config, fault) &&
 		   check_shorter("--lock-timeout", config->lock_timeout, config,
 						 "every long wait for a row would end as a slow handler", fault) &&
 		   check_shorter("--batch-time", config->batch_time, config,

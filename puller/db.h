@@ -82,13 +82,16 @@ struct db_answer
 	int ordinal;		  /* 1-based, of the message whose handler raised; 0 when none is named */
 	bool shut_down;		  /* the server announced its end, or that of the session */
 	bool waited_for_lock; /* it ended while it waited for the advisory lock */
-	bool deferred; /* it ended behind the call, by what was deferred to its end or to COMMIT */
+	bool deferred;	 /* it ended behind the call, by what was deferred to its end or to COMMIT */
+	int64_t call_us; /* from sending it to the end of the call, of what had to wait for that */
+	int64_t took_us; /* and to its end */
 };
 
 struct db_statement
 {
 	const char *sql;
 	enum db_lock lock;
+	int64_t limit_ms; /* 0: --handler-timeout */
 	int count;
 	Oid types[DB_PARAMETERS_MAX];
 	const char *values[DB_PARAMETERS_MAX]; /* in binary format */
@@ -136,6 +139,8 @@ struct db
 	int error_step;			 /* the step the first error came from */
 	enum db_lock lock;
 	int syncs;
+	int64_t sent_us;   /* when the transaction was sent */
+	int64_t called_us; /* when the first Sync was read */
 	PGresult *rows;
 	PGresult *error;
 	bool commit_answered;

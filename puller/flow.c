@@ -82,6 +82,7 @@ db_ready(void *context, struct db *db)
 	struct worker *worker = context;
 
 	worker->puller->db_down_since = CLOCK_NEVER;
+	worker->puller->metrics.connected++;
 	watch_cluster(worker->puller, &db->facts);
 }
 
@@ -340,6 +341,7 @@ flow_step(struct puller *puller, int64_t now)
 	{
 		connect_workers(puller, now);
 		give_up_held(puller, now);
+		look_step(puller, now);
 		dispatch(puller, now);
 		for (int i = 0; i < puller->workers; i++)
 		{

@@ -76,4 +76,10 @@ typedef void (*log_reader)(void *context, enum log_level level, const char *even
 /* From now on events go to the reader and not to stderr; NULL ends that. */
 void log_divert(log_reader reader, void *context);
 
+/* The reader sees every event that is written, too; NULL ends that. */
+void log_watch(log_reader reader, void *context);
+
+/* Tells of lines that were left out, if it is time or at the end. */
+void log_step(bool at_end);
+
 #endif

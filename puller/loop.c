@@ -10,6 +10,8 @@
 
 #include "clock.h"
 #include "flow.h"
+#include "health.h"
+#include "listen.h"
 #include "log.h"
 #include "stop.h"
 
@@ -102,13 +104,24 @@ timeout_until(int64_t deadline, int64_t now)
 static void
 wait_for_something(struct puller *puller, int signals)
 {
-	struct curl_waitfd files[WORKERS_MAX + 2] = {
+	struct curl_waitfd files[WORKERS_MAX + 3] = {
 		{.fd = signals, .events = CURL_WAIT_POLLIN},
 		{.fd = connector_fd(puller->connector), .events = CURL_WAIT_POLLIN},
 	};
 	unsigned count = 2;
 	int64_t now = clock_ms();
+	int64_t deadline = flow_deadline(puller, now);
 
+	if (puller->listen != NULL)
+	{
+		int64_t sooner = listen_deadline(puller->listen, now);
+		int descriptor = listen_descriptor(puller->listen, now);
+
+		deadline = sooner < deadline ? sooner : deadline;
+		files[count].fd = descriptor;
+		files[count].events = CURL_WAIT_POLLIN;
+		count += descriptor >= 0;
+	}
 	for (int i = 0; i < puller->workers; i++)
 	{
 		short events;
@@ -121,7 +134,26 @@ wait_for_something(struct puller *puller, int signals)
 			count++;
 		}
 	}
-	http_wait(puller->http, files, count, timeout_until(flow_deadline(puller, now), now));
+	http_wait(puller->http, files, count, timeout_until(deadline, now));
+}
+
+/* What is told of the time that has passed since the last turn. */
+static void
+note_time(struct puller *puller, int64_t now)
+{
+	struct metrics *metrics = &puller->metrics;
+
+	log_step(false);
+	if (now >= puller->history.end_ms)
+	{
+		history_take(&puller->history, metrics, puller->board.held, (int) health_state(puller, now),
+					 now);
+	}
+	if (metrics->token_version != puller->auth.version)
+	{
+		metrics->token_version = puller->auth.version;
+		metrics->token_ms = now;
+	}
 }
 
 /* True when something ended after its turn to be seen: then there is nothing to wait for. */
@@ -132,6 +164,7 @@ turn(struct puller *puller, int signals)
 	int64_t took;
 	bool more;
 
+	note_time(puller, start);
 	read_signals(puller, signals);
 	take_connections(puller);
 	for (int i = 0; i < puller->workers; i++)
@@ -139,6 +172,10 @@ turn(struct puller *puller, int signals)
 		db_step(&puller->worker[i].db);
 	}
 	http_step(puller->http);
+	if (puller->listen != NULL)
+	{
+		listen_step(puller->listen, puller, clock_ms());
+	}
 	flow_step(puller, clock_ms());
 	/* Starts what flow_step() has asked for, without waiting a turn. */
 	more = http_step(puller->http);

@@ -5,6 +5,7 @@
 
 #include "check.h"
 #include "config.h"
+#include "listen.h"
 #include "log.h"
 #include "loop.h"
 #include "puller.h"
@@ -12,15 +13,18 @@
 static void
 log_end(const struct puller *puller, int status)
 {
-	const struct counters *counters = &puller->counters;
+	const struct metrics *metrics = &puller->metrics;
 
 	log_event(LOG_INFO, "stopped", "status", LOG_INT, (int64_t) status, "pulled", LOG_INT,
-			  (int64_t) counters->pulled, "applied", LOG_INT, (int64_t) counters->applied,
-			  "duplicate", LOG_INT, (int64_t) counters->duplicate, "conflict", LOG_INT,
-			  (int64_t) counters->conflict, "dead", LOG_INT, (int64_t) counters->dead, "retrying",
-			  LOG_INT, (int64_t) counters->retrying, "acked", LOG_INT, (int64_t) puller->ack.acked,
-			  "acks_lost", LOG_INT, (int64_t) puller->ack.lost, "unknown", LOG_INT,
-			  (int64_t) counters->unknown, NULL);
+			  (int64_t) metrics->pulled, "applied", LOG_INT,
+			  (int64_t) metrics_total(metrics, METRICS_APPLIED), "duplicate", LOG_INT,
+			  (int64_t) metrics_total(metrics, METRICS_DUPLICATE), "conflict", LOG_INT,
+			  (int64_t) metrics_total(metrics, METRICS_CONFLICT), "dead", LOG_INT,
+			  (int64_t) metrics_total(metrics, METRICS_DEAD), "retrying", LOG_INT,
+			  (int64_t) (metrics_total(metrics, METRICS_RETRYING) +
+						 metrics_total(metrics, METRICS_HALTED)),
+			  "acked", LOG_INT, (int64_t) puller->ack.acked, "acks_lost", LOG_INT,
+			  (int64_t) puller->ack.lost, "unknown", LOG_INT, (int64_t) metrics->unknown, NULL);
 }
 
 int
@@ -50,11 +54,17 @@ main(int argc, char **argv)
 	srandom((unsigned) (time(NULL) ^ (getpid() << 16)));
 	loop_block_signals();
 	puller_init(&puller, &config);
+	if (config.listen != NULL && (puller.listen = listen_new(config.listen)) == NULL)
+	{
+		return 1;
+	}
+	log_watch(trouble_see, &puller.troubles);
 	log_event(LOG_INFO, "started", "version", LOG_TEXT, INBOX_VERSION, "subscription", LOG_TEXT,
 			  config.subscription, "endpoint", LOG_TEXT, config.endpoint, "source", LOG_TEXT,
 			  config.source, "handler", LOG_TEXT, config.handler, "workers", LOG_INT,
 			  (int64_t) config.workers, NULL);
 	status = loop_run(&puller);
+	log_step(true);
 	log_end(&puller, status);
 	puller_free(&puller);
 	config_free(&config);

@@ -75,12 +75,13 @@ struct message
 	unsigned request;	/* of the acknowledgement or return under way; 0: none */
 	size_t request_max; /* ids that may share its next request, halved by every refusal; 0: any */
 
-	uint64_t sequence; /* the place in the order of arrival */
-	struct lane *lane; /* of its ordering key; NULL without one */
-	unsigned blames;   /* how often a timeout hit a batch that held it */
-	unsigned losses;   /* how often the connection was lost on which it ran */
-	bool suspect;	   /* it may be why */
-	bool noted;		   /* it is recorded, or may be, that it runs now; not yet sent */
+	uint64_t sequence;	 /* the place in the order of arrival */
+	struct lane *lane;	 /* of its ordering key; NULL without one */
+	unsigned char label; /* what it is counted under: label.h */
+	unsigned blames;	 /* how often a timeout hit a batch that held it */
+	unsigned losses;	 /* how often the connection was lost on which it ran */
+	bool suspect;		 /* it may be why */
+	bool noted;			 /* it is recorded, or may be, that it runs now; not yet sent */
 };
 
 TAILQ_HEAD(message_list, message);

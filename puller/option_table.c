@@ -358,6 +358,38 @@ const struct option_row option_table[] = {
 				"Otherwise the puller says so, waits for it and looks again every 30 s.",
 	},
 	{
+		.name = "listen",
+		.kind = OPTION_TEXT,
+		.group = OPTION_RUNNING,
+		.metavar = "ADDR:PORT",
+		.sample = "127.0.0.1:9187",
+		.offset = MEMBER(listen),
+		.help = "Serves a status page at /, metrics for Prometheus at /metrics, and /livez, "
+				"/readyz and /healthz, over HTTP. A port alone listens on 127.0.0.1; 0.0.0.0 or "
+				"[::] on every address. It can only be read, but shows keys and error texts to "
+				"whoever can reach it. Off unless given.",
+	},
+	{
+		.name = "label",
+		.kind = OPTION_TEXT,
+		.group = OPTION_RUNNING,
+		.metavar = "attribute:NAME",
+		.sample = "attribute:event_type",
+		.offset = MEMBER(label),
+		.help = "Counts messages in /metrics by the value of this attribute too. The first 50 "
+				"values are told apart, all others are \"other\".",
+	},
+	{
+		.name = "log-payloads",
+		.kind = OPTION_BOOL,
+		.group = OPTION_RUNNING,
+		.initial = "off",
+		.offset = MEMBER(log_payloads),
+		.reloadable = true,
+		.help = "Writes the first bytes of a message's payload into the lines of its failures. "
+				"Payloads are never logged otherwise.",
+	},
+	{
 		.name = "log-format",
 		.kind = OPTION_ENUM,
 		.group = OPTION_RUNNING,

@@ -2,6 +2,7 @@
 #include "pull.h"
 
 #include <json-c/json.h>
+#include <stdio.h>
 #include <stdlib.h>
 
 #include "arrival.h"
@@ -48,6 +49,7 @@ pull_init(struct puller *puller)
 		.average_size = 4096,
 		.backoff = {.first_ms = 100, .limit_ms = 60000},
 		.deadline_ms = SHORTEST_DEADLINE_MS,
+		.failing_since = CLOCK_NEVER,
 	};
 }
 
@@ -59,6 +61,16 @@ will_not_pass(enum pubsub_outcome outcome)
 	return outcome == PUBSUB_UNAUTHENTICATED || outcome == PUBSUB_FORBIDDEN ||
 		   outcome == PUBSUB_NOT_FOUND || outcome == PUBSUB_PRECONDITION ||
 		   outcome == PUBSUB_INVALID;
+}
+
+/* What health.c tells of it; "error" is for people. */
+static void
+note_trouble(struct puller *puller, const char *error)
+{
+	struct pull_state *pull = &puller->pull;
+
+	pull->failing_since = pull->failing_since != CLOCK_NEVER ? pull->failing_since : clock_ms();
+	snprintf(pull->trouble, sizeof(pull->trouble), "%s", error != NULL ? error : "");
 }
 
 static void
@@ -73,6 +85,7 @@ pause_pulls(struct puller *puller, const char *event, const struct pubsub_answer
 		pause = answer->retry_after_ms;
 	}
 	pull->not_before = clock_ms() + pause;
+	note_trouble(puller, answer->error);
 	pull->waiting_for_person = person;
 	pull->token_refused = answer->outcome == PUBSUB_UNAUTHENTICATED;
 	pull->token = puller->auth.version;
@@ -112,6 +125,7 @@ take_deadline(struct puller *puller, int64_t deadline_ms)
 	bool news = !pull->known || pull->deadline_ms != deadline_ms;
 
 	pull->known = true;
+	pull->failing_since = CLOCK_NEVER;
 	pull->deadline_ms = deadline_ms;
 	log_event(news ? LOG_INFO : LOG_DEBUG, "subscription", "subscription", LOG_TEXT,
 			  puller->config->subscription, "ack_deadline", LOG_SECONDS, deadline_ms, NULL);
@@ -201,6 +215,8 @@ log_garbage(struct puller *puller, const struct pubsub_answer *answer, const cha
 	int64_t pause = backoff_next(&puller->pull.backoff);
 
 	puller->pull.not_before = clock_ms() + pause;
+	note_trouble(puller, error);
+	puller->metrics.pulls[METRICS_PULL_FAILED]++;
 	log_event(LOG_ERROR, "pull_garbage", "bytes", LOG_INT, (int64_t) answer->size, "err", LOG_TEXT,
 			  error, "retry_in", LOG_SECONDS, pause, "hint", LOG_TEXT,
 			  "nothing of it is acknowledged; look for a proxy between here and --endpoint", NULL);
@@ -258,6 +274,8 @@ take_messages(struct puller *puller, const struct pubsub_answer *answer, int ask
 	}
 	backoff_reset(&puller->pull.backoff);
 	puller->pull.waiting_for_person = false;
+	puller->pull.failing_since = CLOCK_NEVER;
+	puller->metrics.pulls[got > 0 ? METRICS_PULL_FULL : METRICS_PULL_EMPTY]++;
 	(void) FAULT_POINT("pull-decoded");
 	adapt_width(puller, answer, asked, got);
 	while ((message = TAILQ_FIRST(&messages)) != NULL)
@@ -283,9 +301,12 @@ take_answer(void *context, const struct pubsub_answer *answer)
 	{
 		/* The service's way to say that nothing came while it held the pull. */
 		puller->pull.width = 1;
+		puller->pull.failing_since = CLOCK_NEVER;
+		puller->metrics.pulls[METRICS_PULL_EMPTY]++;
 	}
 	else
 	{
+		puller->metrics.pulls[METRICS_PULL_FAILED]++;
 		if (answer->outcome == PUBSUB_TOO_LARGE && pull->asked > 1)
 		{
 			puller->pull.max_messages = pull->asked / 2;
@@ -331,6 +352,7 @@ static void
 start(struct puller *puller, int asked)
 {
 	puller->pull.in_flight++;
+	puller->pull.started_ms = clock_ms();
 	puller->pull.asked += (size_t) asked;
 	pubsub_pull(&puller->pubsub, asked, take_answer, new_pull(puller, asked));
 }

@@ -5,6 +5,7 @@
 
 #include "clock.h"
 #include "flow.h"
+#include "listen.h"
 #include "pull.h"
 #include "work.h"
 
@@ -27,6 +28,9 @@ puller_init(struct puller *puller, struct config *config)
 	lease_init(&puller->lease, &puller->board, &puller->pubsub, config);
 	ack_init(&puller->ack, &puller->board, &puller->pubsub);
 	contention_init(&puller->contention);
+	metrics_init(&puller->metrics, config->label);
+	history_init(&puller->history, clock_ms());
+	puller->started_us = clock_real_us();
 	pull_init(puller);
 	for (int i = 0; i < puller->workers; i++)
 	{
@@ -59,10 +63,13 @@ puller_free(struct puller *puller)
 		db_free(&puller->worker[i].db);
 	}
 	free_messages(&puller->board);
+	listen_free(puller->listen);
 	connector_free(puller->connector);
 	http_free(puller->http);
 	pubsub_free(&puller->pubsub);
 	auth_free(&puller->auth);
+	metrics_free(&puller->metrics);
+	look_free(&puller->look);
 	free(puller->system_id);
 	free(puller->timeline);
 }

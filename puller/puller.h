@@ -25,20 +25,26 @@
 #include "connector.h"
 #include "contention.h"
 #include "db.h"
+#include "history.h"
 #include "http.h"
 #include "lease.h"
+#include "look.h"
 #include "message.h"
+#include "metrics.h"
 #include "pubsub.h"
+#include "trouble.h"
 
 #define WORKERS_MAX 64
 
 struct puller;
+struct listen;
 
 enum work
 {
 	WORK_NONE,
-	WORK_RUN, /* inbox_process_batch for the batch's current run */
-	WORK_FAIL /* inbox_fail for one message */
+	WORK_RUN,  /* inbox_process_batch for the batch's current run */
+	WORK_FAIL, /* inbox_fail for one message */
+	WORK_LOOK  /* asks how the source stands */
 };
 
 /* Why a message failed, as inbox_fail() records it. Texts are owned; NULL where there is none. */
@@ -83,20 +89,9 @@ struct pull_state
 	bool waiting_for_person; /* the last failure will not pass by itself */
 	bool token_refused;		 /* it was the token of this version */
 	unsigned token;
-};
-
-struct counters
-{
-	uint64_t pulled;
-	uint64_t applied;
-	uint64_t duplicate;
-	uint64_t conflict;
-	uint64_t parked;
-	uint64_t later;
-	uint64_t expired;
-	uint64_t retrying;
-	uint64_t dead;
-	uint64_t unknown; /* transactions whose outcome is not known */
+	int64_t failing_since; /* CLOCK_NEVER: the last answer was good */
+	int64_t started_ms;	   /* when the last one was sent */
+	char trouble[256];	   /* what was wrong with it */
 };
 
 struct puller
@@ -110,7 +105,12 @@ struct puller
 	struct lease lease;
 	struct ack ack;
 	struct pull_state pull;
-	struct counters counters;
+	struct metrics metrics;
+	struct history history;
+	struct look look;
+	struct troubles troubles;
+	struct listen *listen; /* NULL: nobody is listened to */
+	int64_t started_us;	   /* CLOCK_REALTIME */
 
 	struct worker worker[WORKERS_MAX];
 	int workers;
@@ -120,6 +120,7 @@ struct puller
 	int64_t probe_ms;	   /* halted: not before */
 	struct backoff probe;  /* the pauses between these */
 	int64_t db_down_since; /* CLOCK_NEVER: it is not down */
+	int64_t progress_ms;   /* when a verdict came last, or the first message of a quiet time */
 	char *system_id;	   /* of the cluster whose commits are acknowledged */
 	char *timeline;
 

@@ -44,6 +44,7 @@ recorded(struct worker *worker, const PGresult *rows)
 	struct verdict_of_failure verdict =
 		verdict_of_failure(worker->puller, message, &worker->failure, rows);
 
+	worker->puller->progress_ms = clock_ms();
 	backoff_reset(&worker->backoff);
 	if (verdict.halted)
 	{
@@ -107,7 +108,7 @@ recording_answered(struct worker *worker, const struct db_answer *answer)
 			not_recorded(worker, answer);
 			break;
 		case DB_UNKNOWN:
-			worker->puller->counters.unknown++;
+			worker->puller->metrics.unknown++;
 			worker->failed->noted = worker->failed->suspect && worker->batch != NULL;
 			settle_release(worker);
 			break;

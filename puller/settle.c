@@ -139,6 +139,7 @@ settle_pause(struct worker *worker, const struct db_answer *answer)
 	int64_t pause = backoff_next(&worker->backoff);
 
 	worker->not_before = clock_ms() + pause;
+	metrics_failure(&worker->puller->metrics, answer->sqlstate);
 	log_event(LOG_WARNING, "transaction_failed", "worker", LOG_INT, (int64_t) worker->db.number,
 			  "messages", LOG_INT, (int64_t) worker->run_count, "sqlstate", LOG_TEXT,
 			  answer->sqlstate, "err", LOG_TEXT, answer->message, "retry_in", LOG_SECONDS, pause,

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "clock.h"
 #include "fault_point.h"
 #include "log.h"
 #include "memory.h"
@@ -32,9 +33,9 @@ enum
  * those of the COMMIT, and the good-bye of a server that is stopped at once.
  */
 static char *
-write_first_settings(const struct db *db)
+write_first_settings(const struct db *db, int64_t limit_ms)
 {
-	long long handler = (long long) db->config->handler_timeout;
+	long long handler = (long long) limit_ms;
 	char *limit =
 		db->facts.server_version >= 170000
 			? memory_format(", pg_catalog.set_config('transaction_timeout', '%lld', true)",
@@ -54,13 +55,13 @@ write_first_settings(const struct db *db)
 
 /* These hold for the statement itself. */
 static char *
-write_settings(const struct db *db, enum db_lock lock)
+write_settings(const struct db *db, enum db_lock lock, int64_t limit_ms)
 {
-	long long wait = lock == DB_LOCK_SHARED ? SHARED_LOCK_TIMEOUT_MS : db->config->lock_timeout;
+	int64_t wait = lock == DB_LOCK_SHARED ? SHARED_LOCK_TIMEOUT_MS : db->config->lock_timeout;
 
 	return memory_format("SELECT pg_catalog.set_config('statement_timeout', '%lld', true),"
 						 " pg_catalog.set_config('lock_timeout', '%lld', true)",
-						 (long long) db->config->handler_timeout, wait);
+						 (long long) limit_ms, (long long) wait);
 }
 
 static char *
@@ -90,13 +91,16 @@ send_statement(struct db *db, const struct db_statement *statement)
 bool
 transaction_send(struct db *db, const struct db_statement *statement)
 {
-	char *first_settings = write_first_settings(db);
+	int64_t limit = statement->limit_ms != 0 ? statement->limit_ms : db->config->handler_timeout;
+	char *first_settings = write_first_settings(db, limit);
 	char *lock = write_lock(db, statement->lock);
-	char *settings = write_settings(db, statement->lock);
+	char *settings = write_settings(db, statement->lock, limit);
 	bool sent;
 
 	transaction_clear(db);
 	db->lock = statement->lock;
+	db->sent_us = clock_us();
+	db->called_us = db->sent_us;
 	sent = !FAULT_POINT("transaction-send") &&
 		   send_plain(db, "BEGIN ISOLATION LEVEL READ COMMITTED") &&
 		   send_plain(db, first_settings) && send_plain(db, lock) && send_plain(db, settings) &&
@@ -231,6 +235,7 @@ take_result(struct db *db, PGresult *result)
 	}
 	if (status == PGRES_PIPELINE_SYNC)
 	{
+		db->called_us = db->syncs == 0 ? clock_us() : db->called_us;
 		db->syncs++;
 	}
 	else if (status == PGRES_COMMAND_OK)
@@ -333,6 +338,8 @@ describe(const struct db *db, struct db_answer *answer)
 	{
 		answer->message = PQerrorMessage(db->connection);
 	}
+	answer->call_us = db->called_us - db->sent_us;
+	answer->took_us = clock_us() - db->sent_us;
 	answer->outcome = judge(db);
 	answer->rows = answer->outcome == DB_COMMITTED ? db->rows : NULL;
 }

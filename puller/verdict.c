@@ -35,22 +35,22 @@ static const struct known_verdict
 {
 	const char *name;
 	enum verdict verdict;
-	size_t counter;
+	enum metrics_verdict counter;
 	const char *error; /* NULL: nothing is wrong with it */
 	const char *sqlstate;
 	const char *hint;
 } verdicts[] = {
-	{"applied", VERDICT_DURABLE, offsetof(struct counters, applied), NULL, NULL, NULL},
-	{"duplicate", VERDICT_DURABLE, offsetof(struct counters, duplicate), NULL, NULL, NULL},
-	{"later", VERDICT_LATER, offsetof(struct counters, later), NULL, NULL, NULL},
-	{"conflict", VERDICT_DURABLE, offsetof(struct counters, conflict),
-	 "the key was claimed with another payload", "IX001",
+	{"applied", VERDICT_DURABLE, METRICS_APPLIED, NULL, NULL, NULL},
+	{"duplicate", VERDICT_DURABLE, METRICS_DUPLICATE, NULL, NULL, NULL},
+	{"later", VERDICT_LATER, METRICS_LATER, NULL, NULL, NULL},
+	{"conflict", VERDICT_DURABLE, METRICS_CONFLICT, "the key was claimed with another payload",
+	 "IX001",
 	 "it is a row of inbox_failure: apply it with inbox_retry() and another key, or end it with "
 	 "inbox_discard()"},
-	{"parked", VERDICT_DURABLE, offsetof(struct counters, parked),
+	{"parked", VERDICT_DURABLE, METRICS_PARKED,
 	 "it waits for an earlier message of its ordering key", "IX004",
 	 "it is a row of inbox_failure, and follows when the dead one there is retried or discarded"},
-	{"expired", VERDICT_DURABLE, offsetof(struct counters, expired),
+	{"expired", VERDICT_DURABLE, METRICS_EXPIRED,
 	 "it was published before the time from which keys are kept", NULL,
 	 "it is a row of inbox_failure: find out whether it was applied, and end it with "
 	 "inbox_discard()"},
@@ -107,7 +107,11 @@ static void
 count_verdict(struct puller *puller, const struct known_verdict *known,
 			  const struct message *message)
 {
-	++*(uint64_t *) ((char *) &puller->counters + known->counter);
+	puller->metrics.messages[known->counter][message->label]++;
+	if (known->counter == METRICS_DUPLICATE)
+	{
+		metrics_duplicate(&puller->metrics, message->key);
+	}
 	log_verdict(puller, known, message);
 }
 
@@ -120,7 +124,7 @@ verdict_of(struct puller *puller, const struct message *message, const PGresult 
 	if (known != NULL)
 	{
 		count_verdict(puller, known, message);
-		if (puller->halted && known->counter == offsetof(struct counters, applied))
+		if (puller->halted && known->counter == METRICS_APPLIED)
 		{
 			puller->halted = false;
 			log_event(LOG_INFO, "source_resumed", "source", LOG_TEXT, puller->config->source, NULL);
@@ -148,6 +152,26 @@ hint_of(const char *verdict)
 			   : NULL;
 }
 
+/* The note that a suspect is tried is no failure yet. */
+static void
+count_failure(struct puller *puller, const struct message *message, const struct failure *failure,
+			  bool halted, bool dead)
+{
+	struct metrics *metrics = &puller->metrics;
+	enum metrics_verdict verdict = dead ? METRICS_DEAD : halted ? METRICS_HALTED : METRICS_RETRYING;
+
+	if (!dead && failure->sqlstate != NULL && strcmp(failure->sqlstate, "IX006") == 0)
+	{
+		return;
+	}
+	metrics->messages[verdict][message->label]++;
+	metrics_failure(metrics, failure->sqlstate);
+	if (dead)
+	{
+		metrics_dead(metrics, message->key);
+	}
+}
+
 struct verdict_of_failure
 verdict_of_failure(struct puller *puller, const struct message *message,
 				   const struct failure *failure, const PGresult *rows)
@@ -169,8 +193,7 @@ verdict_of_failure(struct puller *puller, const struct message *message,
 	}
 	outcome.durable = dead;
 	outcome.halted = strcmp(name, "halted") == 0;
-	puller->counters.dead += dead;
-	puller->counters.retrying += !dead;
+	count_failure(puller, message, failure, outcome.halted, dead);
 	failure_log(puller, message, failure, dead ? LOG_ERROR : LOG_WARNING,
 				dead			   ? "dead_letter"
 				: message->suspect ? "suspect_tried"

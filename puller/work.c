@@ -197,6 +197,17 @@ send_failure(struct worker *worker)
 	run(worker, WORK_FAIL, &statement, &bytes, sql);
 }
 
+void
+work_look(struct worker *worker, char *sql, int64_t limit_ms)
+{
+	struct db_statement statement = {.limit_ms = limit_ms};
+	struct buffer none;
+
+	buffer_init(&none, 0);
+	add_text(&statement, worker->puller->config->source);
+	run(worker, WORK_LOOK, &statement, &none, sql);
+}
+
 /* Of the connections of one puller only one queues for the exclusive lock. */
 static bool
 another_is_exclusive(const struct worker *worker)

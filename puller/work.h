@@ -26,6 +26,9 @@ bool work_may_start(const struct worker *worker, int64_t now);
 /* Sends the next transaction of what it has taken, if its connection is idle and it may. */
 void work_step(struct worker *worker, int64_t now);
 
+/* Sends a statement that asks how the source stands; takes the text over. */
+void work_look(struct worker *worker, char *sql, int64_t limit_ms);
+
 /* Gives back what has not been sent yet; a transaction under way is left to end. */
 void work_stop(struct worker *worker);
 

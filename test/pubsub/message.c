@@ -39,7 +39,8 @@ check_attribute(const char *name, struct json_object *value, struct message_part
 		return problem_set(problem, STATUS_INVALID_ARGUMENT,
 						   "The value of attribute \"%.256s\" has %zu bytes; the maximum is %d.",
 						   name, value_len, MAX_ATTRIBUTE_VALUE);
-	if (strncmp(name, "goog", 4) == 0)
+	/* Client libraries send the trace context as googclient_traceparent. */
+	if (strncmp(name, "goog", 4) == 0 && strncmp(name, "googclient_", 11) != 0)
 		return problem_set(problem, STATUS_INVALID_ARGUMENT,
 						   "The attribute name \"%.256s\" starts with \"goog\", which is reserved.",
 						   name);
