@@ -220,7 +220,7 @@ BEGIN
 		failed_from, failed_to, ordering_key, without_key) f
 		WHERE f.ready ORDER BY f.failed_at, f.id LIMIT up_to);
 	SELECT count(*) INTO left_out FROM @extschema@.inbox_retry_find(source, status, sqlstate,
-		failed_from, failed_to, ordering_key, without_key) f WHERE NOT f.ready;
+		failed_from, failed_to, ordering_key, without_key) f WHERE f.ready IS NOT TRUE;
 	PERFORM @extschema@.inbox_retry_lock(these);
 	-- What another operator is at is left to him.
 	these := ARRAY(SELECT f.id FROM @extschema@.inbox_failure f

@@ -125,6 +125,30 @@ SELECT * FROM batch('f:2=good', 'f:3=bad', 'f:4=good');
 SELECT inbox_retry(:f1);
 SELECT * FROM rows('f');
 
+-- What is deferred runs with the rights of who retries, not with ours.
+CREATE ROLE inbox_clerk ROLE CURRENT_USER;
+SELECT inbox_grant('inbox_clerk', 'operator');
+CREATE TABLE seen (who text);
+CREATE FUNCTION sees() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+	INSERT INTO seen VALUES (current_user);
+	RETURN NULL;
+END $$;
+CREATE CONSTRAINT TRIGGER sees AFTER INSERT ON leg DEFERRABLE INITIALLY DEFERRED
+	FOR EACH ROW EXECUTE FUNCTION sees();
+GRANT SELECT, INSERT ON leg, once, seen TO inbox_clerk;
+GRANT USAGE ON SEQUENCE leg_n_seq TO inbox_clerk;
+SELECT dies('g:1=good') AS g1 \gset
+SELECT * FROM batch('g:2=good');
+SELECT dies('h:1=good');
+SET ROLE inbox_clerk;
+SELECT inbox_retry(:g1);
+SELECT resolved, failed FROM inbox_retry_all('s', ordering_key => 'h');
+RESET ROLE;
+SELECT who, count(*) FROM seen GROUP BY 1;
+SELECT inbox_revoke('inbox_clerk', 'operator');
+
 DROP EXTENSION inbox CASCADE;
-DROP TABLE leg, closing, once, other;
-DROP FUNCTION balanced, closes, post, batch, dies, rows, context_of;
+DROP TABLE leg, closing, once, other, seen;
+DROP FUNCTION balanced, closes, sees, post, batch, dies, rows, context_of;
+DROP ROLE inbox_clerk;
