@@ -145,14 +145,97 @@ test_service_with_a_token(void **state)
 	unlink(path);
 }
 
+/* ---- credentials ---------------------------------------------------------------------------- */
+
+#define USER                                                                              \
+	"{\"type\": \"authorized_user\", \"client_id\": \"c\", \"client_secret\": \"hush\", " \
+	"\"refresh_token\": \"hush\""
+
+static void
+expect_foreign(const char *path)
+{
+	char *error = memory_format("--credentials-file \"%s\" is for the universe u.test, and "
+								"https://pubsub.googleapis.com is not in it",
+								path);
+	struct failing failing = {
+		{GOOD, "--credentials-file", path}, {0}, error, "Give --endpoint https://pubsub.u.test."};
+
+	expect_all(&failing, 1);
+	free(error);
+}
+
+static void
+test_authorities(void **state)
+{
+	static const char *const wrong[] = {"/nonexistent/ca.pem", "/dev/null"};
+	static const char *const reason[] = {"No such file or directory", "it is not a regular file"};
+
+	(void) state;
+	for (size_t i = 0; i < 2; i++)
+	{
+		char *error = memory_format("--ca-file \"%s\" cannot be used: %s", wrong[i], reason[i]);
+		struct failing failing = {{GOOD, "--ca-file", wrong[i]},
+								  {EMULATOR},
+								  error,
+								  "Name a file with the certificates of the authorities that the "
+								  "puller is to trust."};
+
+		expect_all(&failing, 1);
+		free(error);
+	}
+}
+
+static void
+test_credentials(void **state)
+{
+	char user[64];
+	char other[64];
+	struct failing cases[] = {
+		{{GOOD, "--credentials-file", user, "--endpoint", "http://example.com"},
+		 {0},
+		 "the token would be sent unencrypted to http://example.com",
+		 "Use an https:// endpoint; http:// is for this machine only."},
+		{{GOOD, "--credentials-file", user, "--token-file", user},
+		 {0},
+		 "--token-file and --credentials-file are both given",
+		 "Leave one of them out."},
+		{{GOOD, "--credentials-file", user},
+		 {EMULATOR},
+		 "--credentials-file and PUBSUB_EMULATOR_HOST are both given, but an emulator takes no "
+		 "credentials",
+		 "Unset PUBSUB_EMULATOR_HOST to consume the real service, or leave --credentials-file "
+		 "out."},
+		{{GOOD, "--credentials-file", user},
+		 {"GOOGLE_CLOUD_QUOTA_PROJECT", "two words"},
+		 "GOOGLE_CLOUD_QUOTA_PROJECT is not a project",
+		 "Set it to the id of a project, or unset it."},
+	};
+
+	(void) state;
+	write_file(user, USER "}", strlen(USER "}"));
+	write_file(other, USER ", \"universe_domain\": \"u.test\"}",
+			   strlen(USER ", \"universe_domain\": \"u.test\"}"));
+	EXPECT_ALL(cases);
+	expect_foreign(other);
+	EXPECT_ENDPOINT(NULL, "https://pubsub.googleapis.com", false, "--credentials-file", user);
+	EXPECT_ENDPOINT(NULL, "https://pubsub.u.test", false, "--credentials-file", other, "--endpoint",
+					"https://pubsub.u.test");
+	/* The database has a token for them, whatever Pub/Sub gets. */
+	EXPECT_ENDPOINT("localhost:1", "http://localhost:1", true, "--credentials-file", user,
+					"--db-auth", "gcp-iam");
+	EXPECT_ENDPOINT(NULL, "https://pubsub.googleapis.com", false, "--credentials-file", user,
+					"--token-file", user, "--db-auth", "gcp-iam");
+	unlink(user);
+	unlink(other);
+}
+
 int
 main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_bad_endpoint),
-		cmocka_unit_test(test_bad_token_file),
-		cmocka_unit_test(test_emulator),
-		cmocka_unit_test(test_service_with_a_token),
+		cmocka_unit_test(test_bad_endpoint), cmocka_unit_test(test_bad_token_file),
+		cmocka_unit_test(test_emulator),	 cmocka_unit_test(test_service_with_a_token),
+		cmocka_unit_test(test_credentials),	 cmocka_unit_test(test_authorities),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
