@@ -89,41 +89,35 @@ is_empty_list(struct json_object *document)
 		   !json_object_is_type(list, json_type_array) || json_object_array_length(list) == 0;
 }
 
-/* What is moved to a topic without a subscription is lost. */
-static void
-check_dead_letter_topic(struct check *check, struct pubsub *pubsub, const char *topic,
-						long long attempts)
+/* What is moved to a topic without a subscription is lost. True when it is not. */
+static bool
+check_dead_letter_topic(struct check *check, struct pubsub *pubsub, const char *topic)
 {
-	static const char name[] = "dead letters";
 	struct check_answer answer;
+	bool kept = true;
 
 	pubsub_list_subscriptions(pubsub, topic, check_take_answer, check_answer_new(&answer));
 	check_await_answer(check, &answer);
 	if (answer.outcome == PUBSUB_NOT_FOUND ||
 		(answer.outcome == PUBSUB_OK && is_empty_list(answer.document)))
 	{
+		kept = false;
 		check_report_problem(
-			&check->report, name,
+			&check->report, "dead letters",
 			memory_format("%s %s: what Pub/Sub moves there is lost", topic,
 						  answer.outcome == PUBSUB_OK ? "has no subscription" : "does not exist"),
 			memory_format("gcloud pubsub subscriptions update %s --clear-dead-letter-policy; inbox "
 						  "keeps dead letters itself",
-						  pubsub->config->subscription));
+						  check->config->subscription));
 	}
-	else if (answer.outcome == PUBSUB_OK)
+	else if (answer.outcome != PUBSUB_OK)
 	{
-		check_report_ok(&check->report, name,
-						memory_format("to %s after %lld attempts", topic, attempts));
-	}
-	else
-	{
-		check_report_note(&check->report, name,
-						  memory_format("to %s after %lld attempts; whether it has a subscription "
-										"could not be read: %s",
-										topic, attempts,
-										answer.error != NULL ? answer.error : "no answer"));
+		check_report_note(&check->report, "dead letters",
+						  memory_format("whether %s has a subscription could not be read: %s",
+										topic, answer.error));
 	}
 	check_answer_free(&answer);
+	return kept;
 }
 
 static void
@@ -132,6 +126,7 @@ check_dead_letters(struct check *check, struct pubsub *pubsub, struct json_objec
 	struct json_object *policy = check_settings_object(subscription, "deadLetterPolicy");
 	const char *topic = check_settings_text(policy, "deadLetterTopic");
 	long long attempts = check_settings_number(policy, "maxDeliveryAttempts", 5);
+	bool kept;
 
 	if (topic == NULL)
 	{
@@ -139,6 +134,7 @@ check_dead_letters(struct check *check, struct pubsub *pubsub, struct json_objec
 						memory_copy_text("none of Pub/Sub's: inbox keeps them itself"));
 		return;
 	}
+	kept = check_dead_letter_topic(check, pubsub, topic);
 	if (attempts < NATIVE_ATTEMPTS_LEAST)
 	{
 		check_report_problem(
@@ -150,7 +146,11 @@ check_dead_letters(struct check *check, struct pubsub *pubsub, struct json_objec
 						  "--max-delivery-attempts=%d",
 						  check->config->subscription, NATIVE_ATTEMPTS_LEAST));
 	}
-	check_dead_letter_topic(check, pubsub, topic, attempts);
+	else if (kept)
+	{
+		check_report_ok(&check->report, "dead letters",
+						memory_format("to %s after %lld attempts", topic, attempts));
+	}
 }
 
 /* ---- the subscription ----------------------------------------------------------------------- */

@@ -44,6 +44,14 @@ test_usage(void **state)
 		 {0},
 		 "\"x\" is not expected: every argument is an option",
 		 HELP_HINT},
+		{{GOOD, "--json"},
+		 {0},
+		 "--json is given without --check",
+		 "Add --check; logs are in JSON by --log-format json."},
+		{{"--check", "--subscription", SUBSCRIPTION, "--source="},
+		 {EMULATOR},
+		 "--source: the value is empty",
+		 EMPTY_HINT},
 		{{"--help=pdf"}, {0}, "--help: \"pdf\" is not one of text, ini, man", NULL},
 	};
 
