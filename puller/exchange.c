@@ -17,7 +17,8 @@
 /* It is on the same machine; while a pod starts it may accept and not answer. */
 #define METADATA_TIMEOUT_MS 3000
 #define TIMEOUT_MS 10000
-#define GRANT "urn:ietf:params:oauth:grant-type:"
+#define JWT_GRANT "urn:ietf:params:oauth:grant-type:jwt-bearer"
+#define EXCHANGE_GRANT "urn:ietf:params:oauth:grant-type:token-exchange"
 #define ACCESS_TOKEN "urn:ietf:params:oauth:token-type:access_token"
 #define LIFETIME_S 3600
 
@@ -186,7 +187,7 @@ void
 exchange_assertion(struct exchange *exchange, const struct credential *credential,
 				   const char *assertion)
 {
-	const char *const pairs[] = {"grant_type", GRANT "jwt-bearer", "assertion", assertion, NULL};
+	const char *const pairs[] = {"grant_type", JWT_GRANT, "assertion", assertion, NULL};
 
 	post_form(exchange, exchange_token_url(credential), pairs);
 }
@@ -235,7 +236,7 @@ exchange_subject(struct exchange *exchange, const struct credential *credential,
 	char *options = write_options(credential);
 	const char *const pairs[] = {
 		"grant_type",
-		GRANT "token-exchange",
+		EXCHANGE_GRANT,
 		"audience",
 		credential_text(credential, "audience"),
 		"scope",

@@ -9,7 +9,7 @@
 
 #define PAUSE_MAX_MS INT64_C(600000)
 
-/* ---- details ---------------------------------------------------------------------------------- */
+/* ---- details -------------------------------------------------------------------------------- */
 
 /*
  * Merges the metadata of every ErrorInfo about ack ids: the service may send several. Others, as
@@ -104,7 +104,7 @@ outcome_of_status(long status, const char *canonical)
 	}
 }
 
-/* ---- a permission ---------------------------------------------------------------------------- */
+/* ---- a permission --------------------------------------------------------------------------- */
 
 /* The ErrorInfo of an error, or NULL. */
 static struct json_object *
@@ -180,7 +180,7 @@ add_missing(struct json_object *error, const struct refusal_need *need, char *te
 	}
 }
 
-/* ---------------------------------------------------------------------------------------------- */
+/* --------------------------------------------------------------------------------------------- */
 
 /* Proxies answer with pages instead of a document, which say nothing. */
 void

@@ -10,6 +10,7 @@
 #include "grant.h"
 #include "jwt.h"
 #include "memory.h"
+#include "remedy.h"
 #include "url.h"
 
 /* What impersonating asks of the token that it is done with. */
@@ -73,40 +74,6 @@ repeats_secret(const struct fetch *fetch, const char *text)
 
 static bool is_impersonating(const struct fetch *fetch);
 
-/* For what a person has to put right; the rest passes. */
-static const char *
-remedy(const struct fetch *fetch)
-{
-	if (is_impersonating(fetch))
-	{
-		return "grant roles/iam.serviceAccountTokenCreator on the service account to the source "
-			   "(roles/iam.workloadIdentityUser to an external account), and enable "
-			   "iamcredentials.googleapis.com";
-	}
-	switch (fetch->base->kind)
-	{
-		case CREDENTIAL_METADATA:
-			return "without a file of credentials (--credentials-file, "
-				   "GOOGLE_APPLICATION_CREDENTIALS, gcloud auth application-default login) this "
-				   "needs the metadata server of Google Cloud (GCE_METADATA_HOST) and a service "
-				   "account there; it is asked again by itself";
-		case CREDENTIAL_SERVICE_ACCOUNT:
-			return "the key may have been deleted or the account disabled, or the clock of this "
-				   "machine is wrong; a new key in the same file is read by itself";
-		case CREDENTIAL_USER:
-		case CREDENTIAL_EXTERNAL_USER:
-			return "the login may have ended or been revoked: run gcloud auth application-default "
-				   "login; the file is read again by itself";
-		case CREDENTIAL_EXTERNAL:
-			return "check the source of the subject token, and the audience, issuer and condition "
-				   "of the workload identity provider; all is read again by itself";
-		case CREDENTIAL_IMPERSONATED:
-		case CREDENTIAL_KINDS:
-			break;
-	}
-	return NULL;
-}
-
 static void
 fail(struct fetch *fetch, const char *error, bool permanent, int64_t retry_after_ms)
 {
@@ -115,7 +82,7 @@ fail(struct fetch *fetch, const char *error, bool permanent, int64_t retry_after
 		repeats_secret(fetch, error) ? "(not shown, as it repeats what it was sent)" : error);
 	struct token_result result = {
 		.error = text,
-		.hint = remedy(fetch),
+		.hint = remedy_of(fetch->base->kind, is_impersonating(fetch)),
 		.permanent = permanent,
 		.retry_after_ms = retry_after_ms,
 		.account = fetch->account,
