@@ -27,8 +27,9 @@ class Sweep(Round):
                       {'on': 'deliver', 'do': 'share', 'probability': 0.05},
                       {'on': 'ack_id', 'do': 'redeliver', 'probability': 0.03}]
         if self.point == 'claim-taken':
-            # It takes a row of large calls without any duplicate, and then one.
-            self.ledger.repeats = self.ledger.mistakes = self.ledger.lane_rate = 0
+            # It takes a row of large calls without duplicates or troubles, and then a duplicate.
+            self.ledger.repeats = self.ledger.mistakes = 0
+            self.ledger.lane_rate = self.ledger.trouble_rate = 0
             self.rules = [{'on': 'ack_id', 'do': 'redeliver', 'probability': 0.01}]
             self.backlog = 300
         draw = random.Random(self.name)
