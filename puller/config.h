@@ -57,8 +57,9 @@ struct config
 	char *lock_group;	 /* NULL: the source's own */
 
 	/* running */
-	int64_t grace;	/* ms, 25 s */
-	int halt_after; /* 20 */
+	int64_t grace;		 /* ms, 25 s */
+	int halt_after;		 /* 20 */
+	int64_t purge_every; /* ms, 0: never */
 	bool exit_on_permanent;
 	bool check;		   /* look at everything, and end */
 	bool check_json;   /* as a document for machines */

@@ -347,6 +347,7 @@ flow_step(struct puller *puller, int64_t now)
 		{
 			work_step(&puller->worker[i], now);
 		}
+		purge_step(puller, now);
 	}
 	auth_step(&puller->auth, now);
 	lease_step(&puller->lease, now);
@@ -389,6 +390,7 @@ flow_deadline(const struct puller *puller, int64_t now)
 	int64_t deadline = earlier(lease_deadline(&puller->lease), ack_deadline(&puller->ack));
 
 	deadline = earlier(deadline, earlier(auth_deadline(&puller->auth), pull_deadline(puller)));
+	deadline = earlier(deadline, purge_deadline(puller, now));
 	for (int i = 0; i < puller->workers && !puller->stopping; i++)
 	{
 		deadline = earlier(deadline, worker_deadline(&puller->worker[i], now));

@@ -104,7 +104,7 @@ timeout_until(int64_t deadline, int64_t now)
 static void
 wait_for_something(struct puller *puller, int signals)
 {
-	struct curl_waitfd files[WORKERS_MAX + 3] = {
+	struct curl_waitfd files[WORKERS_MAX + 4] = {
 		{.fd = signals, .events = CURL_WAIT_POLLIN},
 		{.fd = connector_fd(puller->connector), .events = CURL_WAIT_POLLIN},
 	};
@@ -122,10 +122,11 @@ wait_for_something(struct puller *puller, int signals)
 		files[count].events = CURL_WAIT_POLLIN;
 		count += descriptor >= 0;
 	}
-	for (int i = 0; i < puller->workers; i++)
+	for (int i = 0; i <= puller->workers; i++)
 	{
 		short events;
-		int socket = db_socket(&puller->worker[i].db, &events);
+		int socket =
+			db_socket(i < puller->workers ? &puller->worker[i].db : &puller->purge.db, &events);
 
 		if (socket >= 0)
 		{
@@ -171,6 +172,7 @@ turn(struct puller *puller, int signals)
 	{
 		db_step(&puller->worker[i].db);
 	}
+	db_step(&puller->purge.db);
 	http_step(puller->http);
 	if (puller->listen != NULL)
 	{

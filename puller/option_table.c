@@ -349,6 +349,20 @@ const struct option_row option_table[] = {
 			"after 1 s, then after pauses of up to 30 s, and the first that is applied ends it.",
 	},
 	{
+		.name = "purge-every",
+		.kind = OPTION_DURATION,
+		.group = OPTION_RUNNING,
+		.metavar = "TIME",
+		.initial = "0s",
+		.offset = MEMBER(purge_every),
+		.min = 0,
+		.max = 168 * HOUR,
+		.reloadable = true,
+		.help = "How often keys are forgotten that are older than the dedup_window of their source "
+				"(see inbox_configure), 0 to 168h: first at the start, a little at a time, on a "
+				"connection of its own. 0 leaves that to others. Of several pullers one does it.",
+	},
+	{
 		.name = "exit-on-permanent",
 		.kind = OPTION_BOOL,
 		.group = OPTION_RUNNING,

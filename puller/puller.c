@@ -40,6 +40,7 @@ puller_init(struct puller *puller, struct config *config)
 		worker->backoff = (struct backoff){.first_ms = 100, .limit_ms = 10000};
 		db_init(&worker->db, i + 1, config, puller->connector, &flow_db_events, worker);
 	}
+	purge_init(puller);
 }
 
 static void
@@ -63,6 +64,7 @@ puller_free(struct puller *puller)
 		db_free(&puller->worker[i].db);
 	}
 	free_messages(&puller->board);
+	purge_free(&puller->purge);
 	listen_free(puller->listen);
 	connector_free(puller->connector);
 	http_free(puller->http);

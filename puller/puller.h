@@ -32,6 +32,7 @@
 #include "message.h"
 #include "metrics.h"
 #include "pubsub.h"
+#include "purge.h"
 #include "trouble.h"
 
 #define WORKERS_MAX 64
@@ -123,6 +124,8 @@ struct puller
 	int64_t progress_ms;   /* when a verdict came last, or the first message of a quiet time */
 	char *system_id;	   /* of the cluster whose commits are acknowledged */
 	char *timeline;
+
+	struct purge purge;
 
 	bool stopping;
 	int64_t stop_deadline;
