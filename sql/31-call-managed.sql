@@ -253,16 +253,19 @@ COMMENT ON FUNCTION @extschema@.inbox_managed_open(@extschema@.inbox_message[], 
 	boolean, boolean) IS
 	'the first part of a call: claims the keys of its messages; a verdict for each of them';
 
-CREATE FUNCTION @extschema@.inbox_managed_results(source text, keys text[], results jsonb[])
-	RETURNS void
+CREATE FUNCTION @extschema@.inbox_managed_results(source text, messages @extschema@.inbox_message[],
+	verdicts text[], results jsonb[]) RETURNS void
 	LANGUAGE sql VOLATILE SECURITY DEFINER PARALLEL UNSAFE
-BEGIN ATOMIC
+	SET search_path = pg_catalog, pg_temp
+AS $$
 	INSERT INTO @extschema@.inbox_claim_result (source_id, key, result)
 		SELECT s.id, r.key, r.result
 		FROM @extschema@.inbox_source s,
-			ROWS FROM (pg_catalog.unnest(keys), pg_catalog.unnest(results)) AS r(key, result)
-		WHERE s.name = inbox_managed_results.source;
-END;
-COMMENT ON FUNCTION @extschema@.inbox_managed_results(text, text[], jsonb[]) IS
-	'keeps what handlers returned';
-
+			ROWS FROM (unnest(ARRAY(SELECT m.key FROM ROWS FROM (unnest(messages), unnest(verdicts))
+				AS m(key, payload, attributes, ordering_key, message_id, publish_time,
+					delivery_attempt, source, verdict)
+				WHERE m.verdict = 'applied')), unnest(results)) AS r(key, result)
+		WHERE s.name = inbox_managed_results.source AND r.result IS NOT NULL
+$$;
+COMMENT ON FUNCTION @extschema@.inbox_managed_results(text, @extschema@.inbox_message[], text[],
+	jsonb[]) IS 'keeps what handlers returned';

@@ -49,7 +49,8 @@ COMMENT ON FUNCTION @extschema@.inbox_managed_refuse_handler(oid, text) IS
 -- call, and functions that it calls would then not see what earlier messages of the batch did: so
 -- "calls" is NULL unless its first word rules that out.
 CREATE FUNCTION @extschema@.inbox_managed_handler(handler oid, OUT call text, OUT calls text,
-	OUT takes_message boolean, OUT refuses_null boolean, OUT returns_jsonb boolean)
+	OUT takes_message boolean, OUT refuses_null boolean, OUT refusal text,
+	OUT returns_jsonb boolean)
 	LANGUAGE plpgsql STABLE PARALLEL UNSAFE
 	SET search_path = pg_catalog, pg_temp
 AS $$
@@ -105,6 +106,7 @@ BEGIN
 		WHEN 2 THEN '$1, ' || format(payload, '$2') ELSE '$3' END);
 	takes_message := form = 3;
 	refuses_null := proc.proisstrict AND NOT takes_message;
+	refusal := format('SELECT @extschema@.inbox_managed_refuse_handler(%s, ''strict'')', handler);
 	returns_jsonb := proc.prorettype = 'jsonb'::regtype;
 END
 $$;
@@ -140,63 +142,97 @@ $$;
 
 -- Each message is a statement of its own, because the text of a statement is what names it in
 -- errors. The cheapest one fetches the next row from a cursor whose rows are the calls: it is
--- parsed, but there is nothing to analyse and to plan. The result is asked for only where it is
--- kept: what is not jsonb is thrown away.
-CREATE FUNCTION @extschema@.inbox_managed_run(messages @extschema@.inbox_message[], verdicts text[],
-	handler oid, source text, numbered boolean) RETURNS void
+-- parsed, but there is nothing to analyse and to plan.
+CREATE FUNCTION @extschema@.inbox_managed_run_rows(messages @extschema@.inbox_message[],
+	verdicts text[], how record, source text) RETURNS jsonb[]
 	LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
 AS $$
 DECLARE
-	how record := @extschema@.inbox_managed_handler(handler);
 	calls refcursor;
-	statement text := how.call;
-	this record;
+	statement text;
 	result jsonb;
-	keys text[];
 	results jsonb[];
 BEGIN
-	IF how.calls IS NOT NULL AND pg_catalog.cardinality(messages) OPERATOR(pg_catalog.>) 1 THEN
-		OPEN calls FOR EXECUTE how.calls USING messages, verdicts, source;
-		statement := 'FETCH ' OPERATOR(pg_catalog.||)
-			pg_catalog.quote_ident(calls::pg_catalog.text);
-	END IF;
+	OPEN calls FOR EXECUTE how.calls USING messages, verdicts, source;
+	FOREACH statement IN ARRAY ARRAY(
+		SELECT @extschema@.inbox_managed_mark(u.n::pg_catalog.int4, u.key) OPERATOR(pg_catalog.||)
+			CASE WHEN how.refuses_null AND u.payload IS NULL THEN how.refusal
+				ELSE 'FETCH ' OPERATOR(pg_catalog.||)
+					pg_catalog.quote_ident(calls::pg_catalog.text) END
+		FROM ROWS FROM (pg_catalog.unnest(messages), pg_catalog.unnest(verdicts))
+			WITH ORDINALITY AS u(key, payload, attributes, ordering_key, message_id, publish_time,
+				delivery_attempt, source, verdict, n)
+		WHERE u.verdict OPERATOR(pg_catalog.=) 'applied')
+	LOOP
+		IF how.returns_jsonb THEN
+			EXECUTE statement INTO result;
+			results := pg_catalog.array_append(results, result);
+		ELSE
+			EXECUTE statement;
+		END IF;
+	END LOOP;
+	CLOSE calls;
+	RETURN results;
+END
+$$;
+COMMENT ON FUNCTION @extschema@.inbox_managed_run_rows(@extschema@.inbox_message[], text[], record,
+	text) IS 'runs the handler for those of a batch that are new; what it returned, if that is jsonb';
+
+CREATE FUNCTION @extschema@.inbox_managed_run_each(messages @extschema@.inbox_message[],
+	verdicts text[], how record, source text, numbered boolean) RETURNS jsonb[]
+	LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
+AS $$
+DECLARE
+	this record;
+	result jsonb;
+	results jsonb[];
+BEGIN
 	FOR this IN
-		SELECT u.key, u.payload, CASE WHEN how.takes_message AND calls IS NULL
+		SELECT u.key, u.payload, CASE WHEN how.takes_message
 				THEN ROW(u.key, u.payload, u.attributes, u.ordering_key, u.message_id,
-					u.publish_time, u.delivery_attempt, inbox_managed_run.source
+					u.publish_time, u.delivery_attempt, inbox_managed_run_each.source
 				)::@extschema@.inbox_message END AS message,
 			@extschema@.inbox_managed_mark(CASE WHEN numbered THEN u.n::pg_catalog.int4 END, u.key)
-				AS mark
+				OPERATOR(pg_catalog.||) CASE WHEN how.refuses_null AND u.payload IS NULL
+				THEN how.refusal ELSE how.call END AS statement
 		FROM ROWS FROM (pg_catalog.unnest(messages), pg_catalog.unnest(verdicts))
 			WITH ORDINALITY AS u(key, payload, attributes, ordering_key, message_id, publish_time,
 				delivery_attempt, source, verdict, n)
 		WHERE u.verdict OPERATOR(pg_catalog.=) 'applied' ORDER BY u.n
 	LOOP
-		IF how.refuses_null AND this.payload IS NULL THEN
-			EXECUTE this.mark OPERATOR(pg_catalog.||)
-				'SELECT @extschema@.inbox_managed_refuse_handler($1, ''strict'')' USING handler;
-		ELSIF how.returns_jsonb THEN
-			EXECUTE this.mark OPERATOR(pg_catalog.||) statement INTO result
-				USING this.key, this.payload, this.message;
-			IF result IS NOT NULL THEN
-				keys := pg_catalog.array_append(keys, this.key);
-				results := pg_catalog.array_append(results, result);
-			END IF;
+		IF how.returns_jsonb THEN
+			EXECUTE this.statement INTO result USING this.key, this.payload, this.message;
+			results := pg_catalog.array_append(results, result);
 		ELSE
-			EXECUTE this.mark OPERATOR(pg_catalog.||) statement
-				USING this.key, this.payload, this.message;
+			EXECUTE this.statement USING this.key, this.payload, this.message;
 		END IF;
 	END LOOP;
-	IF calls IS NOT NULL THEN
-		CLOSE calls;
+	RETURN results;
+END
+$$;
+COMMENT ON FUNCTION @extschema@.inbox_managed_run_each(@extschema@.inbox_message[], text[], record,
+	text, boolean) IS 'the same, each call analysed and planned by itself';
+
+-- The result is asked for only where it is kept: what is not jsonb is thrown away.
+CREATE FUNCTION @extschema@.inbox_managed_run(messages @extschema@.inbox_message[], verdicts text[],
+	how record, source text, numbered boolean) RETURNS void
+	LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
+AS $$
+DECLARE
+	results jsonb[];
+BEGIN
+	IF how.calls IS NULL OR pg_catalog.cardinality(messages) OPERATOR(pg_catalog.=) 1 THEN
+		results := @extschema@.inbox_managed_run_each(messages, verdicts, how, source, numbered);
+	ELSE
+		results := @extschema@.inbox_managed_run_rows(messages, verdicts, how, source);
 	END IF;
-	IF keys IS NOT NULL THEN
-		PERFORM @extschema@.inbox_managed_results(source, keys, results);
+	IF results IS NOT NULL THEN
+		PERFORM @extschema@.inbox_managed_results(source, messages, verdicts, results);
 	END IF;
 	PERFORM @extschema@.inbox_managed_floor();
 END
 $$;
-COMMENT ON FUNCTION @extschema@.inbox_managed_run(@extschema@.inbox_message[], text[], oid, text,
+COMMENT ON FUNCTION @extschema@.inbox_managed_run(@extschema@.inbox_message[], text[], record, text,
 	boolean) IS 'the second part of a call: runs the handler, as the caller, for what is new';
 
 -- ---- what is called ------------------------------------------------------------------------
@@ -208,15 +244,16 @@ AS $$
 DECLARE
 	messages @extschema@.inbox_message[] := ARRAY[
 		ROW(key, payload, NULL, NULL, NULL, NULL, NULL, NULL)::@extschema@.inbox_message];
+	how record;
 	verdicts text[];
 BEGIN
 	PERFORM @extschema@.inbox_managed_writable('inbox_process()');
 	IF handler IS NULL THEN
 		PERFORM @extschema@.inbox_managed_refuse_handler(NULL, NULL);
 	END IF;
-	PERFORM @extschema@.inbox_managed_handler(handler);
+	how := @extschema@.inbox_managed_handler(handler);
 	verdicts := @extschema@.inbox_managed_open(messages, hash, source, true, true);
-	PERFORM @extschema@.inbox_managed_run(messages, verdicts, handler, source, false);
+	PERFORM @extschema@.inbox_managed_run(messages, verdicts, how, source, false);
 	PERFORM @extschema@.inbox_managed_close(messages, source, verdicts);
 	RETURN verdicts[1] OPERATOR(pg_catalog.=) 'applied';
 END
@@ -289,6 +326,7 @@ CREATE FUNCTION @extschema@.inbox_process_batch(messages @extschema@.inbox_messa
 	LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE ROWS 200
 AS $$
 DECLARE
+	how record;
 	verdicts text[];
 BEGIN
 	PERFORM @extschema@.inbox_managed_writable('inbox_process_batch()');
@@ -300,9 +338,9 @@ BEGIN
 	ELSIF handler IS NULL THEN
 		PERFORM @extschema@.inbox_managed_refuse_handler(NULL, NULL);
 	END IF;
-	PERFORM @extschema@.inbox_managed_handler(handler);
+	how := @extschema@.inbox_managed_handler(handler);
 	verdicts := @extschema@.inbox_managed_open(messages, NULL, source, false, true);
-	PERFORM @extschema@.inbox_managed_run(messages, verdicts, handler, source, true);
+	PERFORM @extschema@.inbox_managed_run(messages, verdicts, how, source, true);
 	PERFORM @extschema@.inbox_managed_close(messages, source, verdicts);
 	RETURN QUERY SELECT v.n::pg_catalog.int4, m.key, v.verdict
 		FROM ROWS FROM (pg_catalog.unnest(messages), pg_catalog.unnest(verdicts)) WITH ORDINALITY

@@ -95,7 +95,8 @@ BEGIN
 		RETURN false;
 	END IF;
 	PERFORM @extschema@.inbox_managed_run(ARRAY[failure.message], '{applied}',
-		@extschema@.inbox_managed_handler_oid(failure.handler), (failure.message).source, false);
+		@extschema@.inbox_managed_handler(@extschema@.inbox_managed_handler_oid(failure.handler)),
+		(failure.message).source, false);
 	PERFORM @extschema@.inbox_managed_resolve(id, payload, key);
 	RETURN true;
 END
