@@ -48,6 +48,11 @@ next_line(char *out, int room, void *context)
 
 	if (reading->fault->fact != NULL || (size = getline(&line, &capacity, reading->file)) < 0)
 	{
+		/* Without memory for a line the file would end before it, and be taken for whole. */
+		if (reading->fault->fact == NULL && !feof(reading->file) && !ferror(reading->file))
+		{
+			memory_exhausted();
+		}
 		free(line);
 		return NULL;
 	}

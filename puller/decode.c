@@ -205,7 +205,7 @@ make_message_id(const struct slice *slice)
 
 	if (SHA256((const unsigned char *) slice->start, slice->length, hash) == NULL)
 	{
-		abort();
+		memory_exhausted();
 	}
 	for (int i = 0; i < 8; i++)
 	{

@@ -31,7 +31,7 @@ add(struct lanes *lanes, const char *ordering_key)
 	lane->ordering_key = memory_copy_text(ordering_key);
 	if (tsearch(lane, &lanes->root, compare) == NULL)
 	{
-		abort(); /* out of memory */
+		memory_exhausted();
 	}
 	return lane;
 }

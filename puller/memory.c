@@ -7,18 +7,24 @@
 #include <string.h>
 #include <unistd.h>
 
-static void *
-checked(void *memory)
+void
+memory_exhausted(void)
 {
 	static const char text[] = "inbox-puller: out of memory; nothing unfinished is acknowledged\n";
 
+	/* Nothing to be done if even this cannot be written. */
+	if (write(STDERR_FILENO, text, sizeof(text) - 1) < 0)
+	{
+	}
+	_exit(3);
+}
+
+static void *
+checked(void *memory)
+{
 	if (memory == NULL)
 	{
-		/* Nothing to be done if even this cannot be written. */
-		if (write(STDERR_FILENO, text, sizeof(text) - 1) < 0)
-		{
-		}
-		_exit(3);
+		memory_exhausted();
 	}
 	return memory;
 }

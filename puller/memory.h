@@ -19,6 +19,9 @@ char *memory_copy(const char *bytes, size_t size) __attribute__((returns_nonnull
 /* A copy of a string; NULL gives NULL. */
 char *memory_copy_text(const char *text);
 
+/* For what other libraries allocate and could not: says so, and exits. */
+void memory_exhausted(void) __attribute__((noreturn));
+
 /* Overwrites and frees a secret; NULL is fine. */
 void memory_forget(char *secret);
 
