@@ -368,8 +368,10 @@ const struct option_row option_table[] = {
 		.group = OPTION_RUNNING,
 		.initial = "off",
 		.offset = MEMBER(exit_on_permanent),
-		.help = "Ends with status 2 when the subscription, the handler or a permission is missing. "
-				"Otherwise the puller says so, waits for it and looks again every 30 s.",
+		.help =
+			"Ends with status 2 when the subscription, the handler or a permission is missing, or "
+			"the credentials give no token and will not by themselves. Otherwise the puller says "
+			"so, waits for it and looks again every 30 s.",
 	},
 	{
 		.name = "listen",

@@ -155,7 +155,8 @@ sub env
     my ($self) = @_;
     return (HTTPS_PROXY => "http://127.0.0.1:$self->{ports}{proxy}", NO_PROXY => '',
         no_proxy => '', GCE_METADATA_HOST => "127.0.0.1:$self->{ports}{plain}",
-        CLOUDSDK_CONFIG => "$self->{dir}/gcloud", PUBSUB_EMULATOR_HOST => undef);
+        CLOUDSDK_CONFIG => "$self->{dir}/gcloud", GOOGLE_APPLICATION_CREDENTIALS => '',
+        GOOGLE_CLOUD_QUOTA_PROJECT => '', NO_GCE_CHECK => '', PUBSUB_EMULATOR_HOST => '');
 }
 
 sub rules

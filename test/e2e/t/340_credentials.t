@@ -7,6 +7,7 @@ use lib "$ENV{INBOX_ROOT}/test/google";
 use File::Copy qw(copy);
 use Test::More;
 use Google;
+use Inbox::Check;
 use Inbox::Ledger;
 use Inbox::Puller;
 use Inbox::Service;
@@ -34,7 +35,8 @@ my %kind = (impersonated_by_user => 'impersonated_service_account',
     external_user => 'external_account_authorized_user', by_variable => 'service_account',
     by_gcloud => 'authorized_user');
 
-sub start
+# The environment and the options that lead to these.
+sub way
 {
     my ($name) = @_;
     my %env = $google->env;
@@ -54,8 +56,7 @@ sub start
     {
         push @options, '--credentials-file', $google->credentials($name);
     }
-    return Inbox::Puller->start(node => $node, handler => 'apply_payment', env => \%env,
-        subscription => $service->subscription($name), options => \@options);
+    return (env => \%env, options => \@options, subscription => $service->subscription($name));
 }
 
 my @names = sort keys %accounts;
@@ -68,7 +69,9 @@ foreach my $name (@names)
 # A few at a time: each is a process with a connection of its own.
 while (my @some = splice(@names, 0, 4))
 {
-    my %puller = map { $_ => start($_) } @some;
+    my %puller = map {
+        $_ => Inbox::Puller->start(node => $node, handler => 'apply_payment', way($_))
+    } @some;
     foreach my $name (@some)
     {
         Inbox::Ledger::wait_for($node, 'SELECT count(*), count(DISTINCT key) FROM effect '
@@ -79,6 +82,9 @@ while (my @some = splice(@names, 0, 4))
         is($event->{credentials}, $kind{$name} // $name, "$name: consumes, as what it is");
         is($event->{account}, $accounts{$name}, "$name: whose it is");
         is($puller{$name}->stop, 0, "$name: stops with status 0");
+        my $whose = defined $accounts{$name} ? "of $accounts{$name}" : 'it does not say whose';
+        like(Inbox::Check->run(text_only => 1, way($name))->{out},
+            qr/$event->{credentials};? \Q$whose\E.*obtained, good for/s, "$name: --check says the same");
         is(join(' ', map { $_->{event} } grep { $_->{level} =~ /warning|error/ } $puller{$name}->events),
             '', "$name: nothing to complain about");
     }

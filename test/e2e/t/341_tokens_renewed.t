@@ -86,6 +86,20 @@ subtest 'a token that is revoked' => sub {
     is($puller->stop, 0, 'stops with status 0');
 };
 
+subtest 'a key that is replaced' => sub {
+    $google->rules;
+    my $puller = start('rotated', credentials => $google->credentials('service_account'));
+    publish('rotated', 1, 3);
+    wait_for_effects('rotated', 3);
+    $google->make_key('robot@p.iam.gserviceaccount.com');
+    $google->credentials('service_account');
+    $google->rules(answers => [ { on => 'pubsub', do => 'revoke', id => 'k1', times => 1 } ]);
+    publish('rotated', 4, 6);
+    wait_for_effects('rotated', 6);
+    is(complaints($puller), '', 'nothing to complain about');
+    is($puller->stop, 0, 'stops with status 0');
+};
+
 subtest 'a token endpoint in trouble' => sub {
     $google->rules(answers => [ { on => 'oauth2', status => 503, id => 't1', times => 2,
                 body => { error => 'server_error', error_description => 'Try again.' } } ]);
