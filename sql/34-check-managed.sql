@@ -25,8 +25,14 @@ AS $$
 		THEN 'no transaction can be prepared'
 		ELSE 'PREPARE TRANSACTION is not refused: prepare none that used inbox, it would hold its keys' END
 	UNION ALL
+	SELECT 'managed: savepoints', true, 'rolling back to a savepoint takes back what makes a '
+		'duplicate durable: act on no verdict that was given after it'
+	UNION ALL
 	SELECT 'managed: claims', true, 'a role that may call inbox_process can claim a key without '
-		'running a handler'
+		'running a handler: grant ''puller'' to pullers only'
+	UNION ALL
+	SELECT 'managed: keys', true, 'a NUL byte in a key is not looked for; nothing but a superuser''s '
+		'cast or a program in C makes such a text'
 $$;
 COMMENT ON FUNCTION @extschema@.inbox_check_variant() IS
 	'the part of inbox_check that only holds where inbox is not an extension';
