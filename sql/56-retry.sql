@@ -82,7 +82,8 @@ BEGIN
 		FROM pg_constraint c JOIN pg_namespace n ON n.oid = c.connamespace
 		WHERE c.condeferred AND NOT pg_is_other_temp_schema(n.oid);
 	IF names IS NOT NULL THEN
-		EXECUTE format('SET CONSTRAINTS %s DEFERRED', CASE WHEN ambiguous THEN 'ALL' ELSE names END);
+		EXECUTE format('SET CONSTRAINTS %s DEFERRED',
+			CASE WHEN ambiguous THEN 'ALL' ELSE names END);
 	END IF;
 END
 $$;
@@ -246,8 +247,9 @@ DECLARE
 	hint text;
 	context text;
 BEGIN
-	SELECT p.these, p.left_out INTO these, left_out FROM @extschema@.inbox_retry_pick(source, status,
-		inbox_retry_all.sqlstate, failed_from, failed_to, ordering_key, up_to, without_key) p;
+	SELECT p.these, p.left_out INTO these, left_out
+		FROM @extschema@.inbox_retry_pick(source, status, inbox_retry_all.sqlstate, failed_from,
+			failed_to, ordering_key, up_to, without_key) p;
 	resolved := 0;
 	failed := 0;
 	skipped := 0;
@@ -256,7 +258,8 @@ BEGIN
 		PERFORM @extschema@.inbox_constraints_defer();
 		BEGIN
 			IF @extschema@.inbox_retry(this_id) THEN
-				PERFORM @extschema@.inbox_constraints_check(pg_catalog.format('failure %s', this_id));
+				PERFORM @extschema@.inbox_constraints_check(
+					pg_catalog.format('failure %s', this_id));
 				resolved := resolved OPERATOR(pg_catalog.+) 1;
 			ELSE
 				skipped := skipped OPERATOR(pg_catalog.+) 1;
