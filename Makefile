@@ -117,18 +117,23 @@ property: install-private puller pubsub
 # inbox; a seed SEED/NUMBER is one round. The sweep takes every fault point, one after the other, at
 # its first PASSAGES passages.
 TORTURE_SERVER = $(CURDIR)/build/torture/server
-TORTURE = PATH=$(TORTURE_SERVER)/bin:$$PATH $(if $(MANAGED),INBOX_VARIANT=managed)
+TORTURE = PATH=$(TORTURE_SERVER)/bin:$$PATH
 TORTURE_SEED = $(if $(filter command line,$(origin SEED)),--seed $(SEED))
-SECONDS = 60
+SECONDS = $(if $(CI),180,60)
 PULLERS = 3
-PASSAGES = 5
-.PHONY: torture-build torture torture-sweep
+PASSAGES = $(if $(CI),1,5)
+TORTURE_RUN = test/torture/run $(or $(TORTURE_SEED),--failed test/torture/seeds) --seconds $(SECONDS) --pullers $(PULLERS)
+TORTURE_VARIANT = $(if $(MANAGED),INBOX_VARIANT=managed)
+.PHONY: torture-build torture torture-managed torture-sweep
 torture-build: server managed pubsub
 	@test/torture/build $(TORTURE_SERVER)
 torture: torture-build
-	$(TORTURE) $(SUITE) torture test/torture/run $(TORTURE_SEED) --seconds $(SECONDS) --pullers $(PULLERS)
+	$(TORTURE) $(TORTURE_VARIANT) $(SUITE) torture $(TORTURE_RUN)
+torture-managed: torture-build
+	$(TORTURE) INBOX_VARIANT=managed $(SUITE) torture-managed $(TORTURE_RUN)
 torture-sweep: torture-build
-	$(TORTURE) $(SUITE) torture-sweep test/torture/run --sweep $(TORTURE_SEED) --passages $(PASSAGES)
+	$(TORTURE) $(TORTURE_VARIANT) $(SUITE) torture-sweep test/torture/run --sweep --passages $(PASSAGES) \
+		$(TORTURE_SEED)
 # The Pub/Sub server of the tests: its own tests, and what it has in common with Google's emulator
 # and with Google's own clients.
 .PHONY: pubsub-server conformance

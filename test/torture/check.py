@@ -205,8 +205,6 @@ class Check:
             elif event['event'] == 'lookup' and event['outcome'] == 'lost':
                 self.fail('lost', 'key %s was acknowledged before it was in the %s', event['key'],
                           event['database'])
-            elif event['event'] == 'fault':
-                self.counts['faults of the service'] += 1
         for line in self.published:
             if line['id'] not in acknowledged:
                 self.fail('other', 'message %s was never acknowledged', line['id'])
@@ -224,7 +222,8 @@ class Check:
 
     def count_hits(self):
         """Of each kind of fault, how many came while at least one message was leased."""
-        hits = []
+        hits = [(moment(event['at']), event['do'], 'service') for event in self.events
+                if event['event'] == 'fault']
         with open(os.path.join(self.folder, 'hits'), encoding='utf8') as file:
             for line in file:
                 at, _, point, action, _ = line.split()

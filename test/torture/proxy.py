@@ -21,6 +21,8 @@ class Proxy:
         self.port, control = map(int, re.findall(r':(\d+)', line))
         self.socket = socket.create_connection(('127.0.0.1', control), timeout=20)
         self.answers = self.socket.makefile('r', encoding='utf8')
+        self.triggers = {}      # number: what it is called
+        self.fired = {}
 
     def command(self, line):
         self.socket.sendall((line + '\n').encode())
@@ -29,10 +31,21 @@ class Proxy:
             raise RuntimeError('inbox-proxy on "%s": %s' % (line, answer))
         return answer
 
-    def fired(self):
-        return json.loads(self.command('stats'))['fired']
+    def trigger(self, name, words):
+        self.triggers[int(self.command('trigger ' + words).split()[1])] = name
+
+    def new_fired(self):
+        """Names of the triggers that have fired since the last call."""
+        names = []
+        if self.triggers:
+            for one in json.loads(self.command('stats'))['triggers']:
+                number, fired = one['trigger'], one['fired']
+                names += [self.triggers[number]] * (fired - self.fired.get(number, 0))
+                self.fired[number] = fired
+        return names
 
     def behave(self):
+        self.triggers, self.fired = {}, {}
         for line in 'clear', 'accept', 'resume', 'latency 0':
             self.command(line)
 

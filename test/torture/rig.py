@@ -127,14 +127,18 @@ class Rig:
         text = text[text.index('CREATE FUNCTION book'):].replace('CREATE', 'CREATE OR REPLACE', 1)
         self.cluster.sql('SET search_path = torture, public;\n' + text)
 
+    def note_fired(self):
+        for proxy in self.database, self.network:
+            for name in proxy.new_fired():
+                self.faults.note(name, time.time())
+
     def behave(self):
-        """From now on nothing goes wrong any more. Returns how many triggers of proxies fired."""
+        """From now on nothing goes wrong any more."""
         self.faults.disarm()
-        fired = self.database.fired() + self.network.fired()
+        self.note_fired()
         for proxy in self.database, self.network:
             proxy.behave()
         self.service.behave()
-        return fired
 
 
 def resume(pid):

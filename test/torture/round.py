@@ -45,7 +45,6 @@ class Round:
         self.problems = []
         self.unacked = 0
         self.started = 0
-        self.fired = 0
 
     def draw_faults(self):
         return draw_faults(self.draw, self.draw.randint(40, 80), self.options.managed)
@@ -142,6 +141,7 @@ class Round:
             status = puller.process.poll()
             if status is not None:
                 self.replace(puller, status)
+        self.rig.note_fired()
         self.look(self.backlog)
 
     def look(self, backlog):
@@ -180,9 +180,9 @@ class Round:
             return
         deed = getattr(self, 'do_' + fault.what.replace(' ', '_'))
         at = time.time()
-        # None: there was nobody to do it to. Triggers of proxies are counted when they fire.
+        # False: there was nobody to do it to. Triggers of proxies are counted when they fire.
         if deed(fault) is not False and fault.trigger is None:
-            self.rig.faults.note(fault.what.replace(' ', '-'), at)
+            self.rig.faults.note(fault.name(), at)
 
     def any_puller(self, fault):
         return self.pullers[int(fault.choice * len(self.pullers))]
@@ -249,7 +249,7 @@ class Round:
         self.in_a_while(fault.span, lambda: self.rig.database.command('latency 0'))
 
     def do_commit_cut(self, fault):
-        self.rig.database.command('trigger ' + fault.trigger)
+        self.rig.database.trigger(fault.name(), fault.trigger)
 
     do_byte_cut = do_commit_cut
 
@@ -263,7 +263,7 @@ class Round:
         self.stall(self.rig.network, fault)
 
     def do_request_cut(self, fault):
-        self.rig.network.command('trigger ' + fault.trigger)
+        self.rig.network.trigger(fault.name(), fault.trigger)
 
     def refuse(self, proxy, fault):
         proxy.command('refuse')
@@ -286,7 +286,7 @@ class Round:
 
     def calm_down(self):
         """Nothing goes wrong any more: all that was published must come to its end."""
-        self.fired = self.rig.behave()
+        self.rig.behave()
         for _, _, deed in self.later:
             deed()
         self.later = []

@@ -51,6 +51,10 @@ class Fault:
                 draw.choice([0, 0, 1, 40, 200]))
         return None
 
+    def name(self):
+        """Without spaces."""
+        return self.what.replace(' ', '-')
+
     def describe(self):
         if self.action == 'outside':
             return '+%d %s%s' % (self.gap, self.what, ' ' + self.trigger if self.trigger else '')
