@@ -57,8 +57,9 @@ TAP = PATH=$(SERVER_BIN):$$PATH PG_REGRESS=$(PG_TEST)/regress/pg_regress \
 CHECK_SUITES = unit regress isolation
 # What is slower, or asks for more packages, is added by EXTRA_SUITES, as CI does.
 EXTRA_SUITES =
-TEST_SUITES = $(CHECK_SUITES) regress-managed isolation-managed tap-managed tap-ext pubsub-server conformance e2e e2e-managed property $(EXTRA_SUITES)
+TEST_SUITES = $(CHECK_SUITES) regress-managed isolation-managed tap-managed tap-ext pubsub-server conformance e2e e2e-managed page property $(EXTRA_SUITES)
 E2E_TESTS = test/e2e/t
+PAGE_TESTS = test/page/t
 
 .PHONY: unit regress isolation regress-managed isolation-managed tap-managed tap-ext e2e e2e-managed property guards mutants
 unit:
@@ -107,6 +108,12 @@ e2e-managed: install-private managed puller pubsub
 	rm -rf $(OUT)/e2e-managed && mkdir -p $(OUT)/e2e-managed
 	$(TAP) TESTDIR=$(OUT)/e2e-managed INBOX_VARIANT=managed $(SUITE) e2e-managed \
 		prove -v -j2 $(E2E_MANAGED:%=$(E2E_TESTS)/%.t)
+# What a puller serves to people and monitors: in a browser, to Prometheus, to hostile clients.
+.PHONY: page
+page: install-private puller pubsub
+	rm -rf $(OUT)/page && mkdir -p $(OUT)/page
+	$(TAP) PERL5LIB=$(PG_TEST)/perl:$(CURDIR)/test/e2e/lib:$(CURDIR)/test/page/lib \
+		TESTDIR=$(OUT)/page $(SUITE) page prove -v -j2 $(PAGE_TESTS)
 # Streams of messages drawn from SEEDS seeds, SEED the first.
 SEED = 1
 SEEDS = 200
@@ -197,7 +204,7 @@ check:
 	@test/env/packages build test $(EXTRA_PACKAGES)
 	@test/env/unprivileged $(MAKE) --no-print-directory -s check-here
 test:
-	@test/env/packages build test $(EXTRA_PACKAGES)
+	@test/env/packages build test page $(EXTRA_PACKAGES)
 	@test/env/unprivileged $(MAKE) --no-print-directory -s test-here
 demo:
 	@test/env/packages build demo

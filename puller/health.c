@@ -12,6 +12,8 @@
 #define PULL_GOES_WELL_MS 12000
 /* A batch may wait for others' locks as long as its statements may run. */
 #define STUCK_AFTER_LIMITS 4
+/* After its last verdict a puller counts as working for so long. */
+#define WARM_MS 5000
 
 static size_t
 count_connected(const struct puller *puller)
@@ -52,6 +54,13 @@ is_stuck(const struct puller *puller, int64_t now)
 		   now - since > STUCK_AFTER_LIMITS * puller->config->handler_timeout;
 }
 
+/* A quick handler holds nothing most of the time. */
+static bool
+is_warm(const struct puller *puller, int64_t now)
+{
+	return puller->metrics.committed > 0 && now - puller->progress_ms < WARM_MS;
+}
+
 enum health_state
 health_state(const struct puller *puller, int64_t now)
 {
@@ -77,7 +86,7 @@ health_state(const struct puller *puller, int64_t now)
 	{
 		return HEALTH_STUCK;
 	}
-	return puller->board.held > 0 ? HEALTH_WORKING : HEALTH_IDLE;
+	return puller->board.held > 0 || is_warm(puller, now) ? HEALTH_WORKING : HEALTH_IDLE;
 }
 
 const char *

@@ -74,7 +74,10 @@ look_step(struct puller *puller, int64_t now)
 		"'blocked_age', extract(epoch FROM pg_catalog.clock_timestamp() - s.blocked_since),"
 		" 'oldest_age', extract(epoch FROM pg_catalog.clock_timestamp() - s.oldest))"
 		" FROM %1$s.inbox_status() s WHERE s.source OPERATOR(pg_catalog.=) $1), 'failures',"
-		" (SELECT pg_catalog.jsonb_agg(f) FROM %1$s.inbox_failures($1, 'dead', %2$d) f))::text";
+		" (SELECT pg_catalog.jsonb_agg("
+		"pg_catalog.to_jsonb(f) || pg_catalog.jsonb_build_object("
+		"'error', pg_catalog.left(f.error, 500))) FROM %1$s.inbox_failures($1, 'dead', %2$d) "
+		"f))::text";
 	struct worker *worker;
 
 	if (!is_due(puller, now) || (worker = find_worker(puller, now)) == NULL)

@@ -30,13 +30,13 @@ put_bool(json *object, const char *name, bool value)
 	json_object_object_add(object, name, json_object_new_boolean(value));
 }
 
-/* To the millisecond, and without the digits that a double has behind that. */
+/* To the microsecond, and without the digits that a double has behind that. */
 static json *
 seconds(double value)
 {
 	char text[32];
 
-	snprintf(text, sizeof(text), "%.3f", value);
+	snprintf(text, sizeof(text), "%.6f", value);
 	return json_object_new_double_s(value, text);
 }
 
