@@ -216,13 +216,13 @@ demo-here: install-private puller pubsub
 
 # ---- benchmarks: QUICK=1 takes less than two minutes and says less --------------------------
 
-.PHONY: bench bench-contention bench-here bench-contention-here
-bench bench-contention:
+.PHONY: bench bench-contention bench-purge bench-here bench-contention-here bench-purge-here
+bench bench-contention bench-purge:
 	@test/env/packages build demo
 	@test/env/unprivileged $(MAKE) --no-print-directory -s $@-here
-bench-here bench-contention-here: install-private managed puller pubsub
+bench-here bench-contention-here bench-purge-here: install-private managed puller pubsub
 	@$(MAKE) -C bench PG_CONFIG=$(SERVER_BIN)/pg_config
-	@bench/$(if $(findstring contention,$@),contention,run)
+	@bench/$(or $(findstring contention,$@),$(findstring purge,$@),run)
 
 # Messages a second through pull and acknowledge of the tests' Pub/Sub server.
 .PHONY: bench-pubsub

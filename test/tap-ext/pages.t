@@ -10,7 +10,7 @@ use Test::More;
 
 my $root = $ENV{INBOX_ROOT};
 # These have tests of their own, which know what the statements need.
-my %elsewhere = map { $_ => 1 } qw(README.md managed.md);
+my %elsewhere = map { $_ => 1 } qw(README.md managed.md operations.md);
 
 my $node = PostgreSQL::Test::Cluster->new('pages');
 $node->init(extra => [ '--encoding=UTF8', '--no-locale' ]);
