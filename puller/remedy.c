@@ -3,15 +3,10 @@
 
 #include <stddef.h>
 
-const char *
-remedy_of(enum credential_kind kind, bool impersonating)
+/* What is wrong with the credential itself. */
+static const char *
+remedy_of_kind(enum credential_kind kind)
 {
-	if (impersonating)
-	{
-		return "grant roles/iam.serviceAccountTokenCreator on the service account to the source "
-			   "(roles/iam.workloadIdentityUser to an external account), and enable "
-			   "iamcredentials.googleapis.com";
-	}
 	switch (kind)
 	{
 		case CREDENTIAL_METADATA:
@@ -34,4 +29,32 @@ remedy_of(enum credential_kind kind, bool impersonating)
 			break;
 	}
 	return NULL;
+}
+
+const char *
+remedy_of(enum credential_kind kind, enum remedy_cause cause)
+{
+	/* That it is asked at all may be the mistake. */
+	if (kind == CREDENTIAL_METADATA)
+	{
+		return remedy_of_kind(kind);
+	}
+	switch (cause)
+	{
+		case REMEDY_NOT_REACHED:
+			return "it is tried again by itself; the server must be reachable, perhaps through "
+				   "HTTPS_PROXY, and its certificate be from an authority that is trusted "
+				   "(--ca-file)";
+		case REMEDY_PASSING:
+			return "it is tried again by itself";
+		case REMEDY_NOT_IMPERSONATED:
+			return "grant roles/iam.serviceAccountTokenCreator on the service account to the "
+				   "source "
+				   "(roles/iam.workloadIdentityUser to an external account), and enable "
+				   "iamcredentials.googleapis.com";
+		case REMEDY_NO_SUBJECT:
+		case REMEDY_REFUSED:
+			break;
+	}
+	return remedy_of_kind(kind);
 }

@@ -72,18 +72,16 @@ repeats_secret(const struct fetch *fetch, const char *text)
 		   repeats(text, credential_text(fetch->base, "private_key"));
 }
 
-static bool is_impersonating(const struct fetch *fetch);
-
 static void
-fail(struct fetch *fetch, const char *error, bool permanent, int64_t retry_after_ms)
+fail(struct fetch *fetch, const char *error, enum remedy_cause cause, int64_t retry_after_ms)
 {
 	char *text = memory_format(
 		"%s%s%s", fetch->origin != NULL ? fetch->origin : "", fetch->origin != NULL ? ": " : "",
 		repeats_secret(fetch, error) ? "(not shown, as it repeats what it was sent)" : error);
 	struct token_result result = {
 		.error = text,
-		.hint = remedy_of(fetch->base->kind, is_impersonating(fetch)),
-		.permanent = permanent,
+		.hint = remedy_of(fetch->base->kind, cause),
+		.permanent = cause == REMEDY_REFUSED || cause == REMEDY_NOT_IMPERSONATED,
 		.retry_after_ms = retry_after_ms,
 		.account = fetch->account,
 	};
@@ -185,7 +183,12 @@ is_impersonating(const struct fetch *fetch)
 static void
 fail_grant(struct fetch *fetch, struct grant *grant, const struct http_response *response)
 {
-	fail(fetch, grant->error, grant->permanent, response->retry_after_ms);
+	enum remedy_cause cause = response->status == 0		? REMEDY_NOT_REACHED
+							  : !grant->permanent		? REMEDY_PASSING
+							  : is_impersonating(fetch) ? REMEDY_NOT_IMPERSONATED
+														: REMEDY_REFUSED;
+
+	fail(fetch, grant->error, cause, response->retry_after_ms);
 	grant_free(grant);
 }
 
@@ -259,7 +262,7 @@ take_account(struct fetch *fetch, const struct http_response *response)
 {
 	if (response->status == 0)
 	{
-		fail(fetch, response->error, false, 0);
+		fail(fetch, response->error, REMEDY_NOT_REACHED, 0);
 		return;
 	}
 	if (response->status == 200 && grant_is_token(response->body))
@@ -322,7 +325,7 @@ find_subject(struct fetch *fetch)
 	else
 	{
 		/* It may be written in a moment, as when a pod starts. */
-		fail(fetch, grant.error, false, 0);
+		fail(fetch, grant.error, REMEDY_NO_SUBJECT, 0);
 	}
 	grant_free(&grant);
 }
@@ -339,7 +342,7 @@ sign(struct fetch *fetch)
 	free(audience);
 	if (token == NULL)
 	{
-		fail(fetch, "OpenSSL could not sign with the private key", true, 0);
+		fail(fetch, "OpenSSL could not sign with the private key", REMEDY_REFUSED, 0);
 	}
 	else if (self_signed)
 	{

@@ -172,7 +172,7 @@ subtest 'a server that is not Google' => sub {
         $google->use_certificate($file);
         $puller //= start('tls', credentials => $google->credentials('authorized_user'));
         my $event = $puller->wait_event('token_failed', sub { $_[0]{err} =~ $wrong{$file} }, 40);
-        is($event->{level}, 'warning', "$file: $event->{err}");
+        like("$event->{level}; $event->{hint}", qr/^warning; .*--ca-file/, "$file: $event->{err}");
     }
     my $asked = asked();
     publish('tls', 1, 3);
