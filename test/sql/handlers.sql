@@ -74,6 +74,16 @@ SELECT verdict FROM inbox_process_batch(
 	ARRAY[('s4', NULL, NULL, NULL, NULL, NULL, NULL, NULL)]::inbox_message[], 'strict_message');
 SELECT * FROM ledger;
 
+-- The attributes are there for the handler, a trace that the publisher began among them.
+CREATE FUNCTION traced(m inbox_message) RETURNS void LANGUAGE sql AS $$ INSERT INTO ledger
+	VALUES (coalesce(m.attributes->>'googclient_traceparent', m.attributes->>'traceparent')) $$;
+SELECT verdict FROM inbox_process_batch(ARRAY[
+	('t1', 'p', '{"traceparent": "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"}',
+		NULL, NULL, NULL, NULL, NULL),
+	('t2', 'p', '{"googclient_traceparent": "00-1af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"}',
+		NULL, NULL, NULL, NULL, NULL)]::inbox_message[], 'traced');
+SELECT * FROM ledger WHERE key LIKE '00-%';
+
 DROP EXTENSION inbox CASCADE;
 DROP TABLE ledger;
 DROP PROCEDURE a_procedure;
