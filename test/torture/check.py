@@ -4,7 +4,8 @@
 
 check.py FOLDER. In FOLDER: round.json (names and settings), transfers.jsonl (what was meant),
 published.jsonl (message id and transfer), history.jsonl (of the Pub/Sub server), hits (moments of
-faults) and database.json (what is in the tables). Prints the problems; knows nothing of the product.
+faults) and database.json (what is in the tables). Prints the problems; knows nothing of the
+product.
 
   I1  the sum of all balances is what it was
   I2  no key was applied twice
@@ -156,7 +157,8 @@ class Check:
     # ---- I1, I5 -----------------------------------------------------------------------------
 
     def check_balances(self):
-        balance = {account: self.round['balance'] for account in range(1, self.round['accounts'] + 1)}
+        accounts = range(1, self.round['accounts'] + 1)
+        balance = {account: self.round['balance'] for account in accounts}
         for _, _, number in self.database['effects']:
             transfer = self.transfers[number]
             balance[transfer['accounts'][0]] -= transfer['amount']

@@ -63,7 +63,8 @@ class Ledger:
     def new_transfer(self, key):
         draw = self.draw
         number = len(self.transfers)
-        lane = 'account-%d' % draw.randint(1, self.lanes) if draw.random() < self.lane_rate else None
+        lane = 'account-%d' % draw.randint(1, self.lanes)
+        lane = lane if draw.random() < self.lane_rate else None
         if key is None and draw.random() >= 0.003:
             key = '%s-%d' % (self.name, number)
         transfer = Transfer(number, key, lane)

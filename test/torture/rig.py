@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: PostgreSQL
-"""One of everything: a PostgreSQL, a Pub/Sub server, a proxy before each; and deeds done to them."""
+"""One of everything: a PostgreSQL, a Pub/Sub server, a proxy before each; and what is done to it."""
 
 import os
 import signal

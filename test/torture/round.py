@@ -109,7 +109,8 @@ class Round:
         through = Way(self.rig)
         puller = Puller(self.rig.program('build/puller-torture/inbox-puller'), log, through, [
             '--handler', 'torture.book', '--dbname', self.rig.conninfo(),
-            '--workers=%d' % (1 + self.started % 2), '--batch-size=%d' % [3, 20, 200][self.started % 3],
+            '--workers=%d' % (1 + self.started % 2),
+            '--batch-size=%d' % [3, 20, 200][self.started % 3],
             '--lock-timeout=500ms', '--handler-timeout=5s', '--halt-after=100000'])
         puller.asked_to_stop = False
         self.pullers.append(puller)

@@ -100,7 +100,8 @@ def draw_rules(draw):
         {'on': 'pull', 'do': 'garbage'}, {'on': 'pull', 'do': 'cut', 'bytes': 100},
         {'on': 'pull', 'do': 'status', 'code': 503},
         {'on': 'ack', 'do': 'status', 'code': 500}, {'on': 'ack', 'do': 'reset'},
-        {'on': 'ack', 'do': 'reset', 'when': 'after'}, {'on': 'pull', 'do': 'reset', 'when': 'after'},
+        {'on': 'ack', 'do': 'reset', 'when': 'after'},
+        {'on': 'pull', 'do': 'reset', 'when': 'after'},
         {'on': 'modack', 'do': 'ignore'}, {'on': 'modack', 'do': 'reset', 'when': 'after'},
         {'on': 'get', 'do': 'status', 'code': 503}, {'on': 'ack', 'do': 'delay', 'ms': 50},
     ]

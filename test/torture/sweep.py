@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: PostgreSQL
-"""A sweep: one point after the other, each action at its first passages, nothing else going wrong."""
+"""A sweep: one point after the other, each action at its first passages, and little else."""
 
 import random
 import time
@@ -8,7 +8,7 @@ from round import PAUSE, Round
 from schedule import PROVOKED, Fault, points_of, provocation
 
 # Seconds for a fault to come about, and then for messages to be applied again.
-PATIENCE = 20
+PATIENCE = 60
 
 
 def all_sweeps(options):
@@ -21,10 +21,12 @@ class Sweep(Round):
 
     def draw_faults(self):
         self.point, passages = self.name.split('/')
-        self.max_attempts = 2
-        self.backlog = 60
+        # So that each point comes about again and again.
+        self.policy, self.max_attempts, self.backlog = 'continue', 2, 60
+        self.ledger.lane_rate, self.ledger.trouble_rate = 0.7, 0.01
         self.rules = [{'on': 'deliver', 'do': 'duplicate', 'probability': 0.05},
-                      {'on': 'deliver', 'do': 'share', 'probability': 0.05},
+                      {'on': 'deliver', 'do': 'share',
+                       'probability': 0.3 if self.point == 'claim-wait' else 0.05},
                       {'on': 'ack_id', 'do': 'redeliver', 'probability': 0.03}]
         if self.point == 'claim-taken':
             # It takes a row of large calls without duplicates or troubles, and then a duplicate.

@@ -30,8 +30,8 @@ sub dbname
 {
     my @nodes = @_;
     my $user = Inbox::Ledger::owner();
-    return sprintf('host=%s port=%s dbname=postgres target_session_attrs=read-write connect_timeout=2%s',
-        join(',', map { $_->host } @nodes), join(',', map { $_->port } @nodes),
+    return sprintf('host=%s port=%s dbname=postgres target_session_attrs=read-write '
+          . 'connect_timeout=2%s', join(',', map { $_->host } @nodes), join(',', map { $_->port } @nodes),
         defined $user ? " user=$user" : '');
 }
 

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: PostgreSQL
 # An asynchronous standby that was behind takes the primary's place: acknowledged payments are gone,
-# which no client can see. The puller says so and sends no acknowledgement any more that rests on the
-# old primary's word; a seek to before the switch brings all back, and doubles none.
+# which no client can see. The puller says so and sends no acknowledgement any more that rests on
+# the old primary's word; a seek to before the switch brings all back, and doubles none.
 use strict;
 use warnings;
 use Test::More;
@@ -53,8 +53,8 @@ cmp_ok($work->applied($standby), '<', $had, 'payments that were committed are go
 $service->clear_faults;
 wait_until('the rest to come again', sub { unacked() == 0 }, 60);
 my %keys = map { $_->{attributes}{idempotency_key} => 1 } @held;
-is($standby->safe_psql('postgres', sprintf(q{SELECT count(DISTINCT key) FROM effect WHERE key IN (%s)},
-            join(',', map { "'$_'" } keys %keys))),
+my $in = join ',', map { "'$_'" } keys %keys;
+is($standby->safe_psql('postgres', "SELECT count(DISTINCT key) FROM effect WHERE key IN ($in)"),
     scalar(keys %keys), 'what was not acknowledged is applied anew');
 cmp_ok($work->applied($standby), '<', $had, 'what was acknowledged is not');
 

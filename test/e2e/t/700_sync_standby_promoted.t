@@ -20,7 +20,8 @@ $scene->wait_for(q{SELECT count(*) FROM pg_stat_replication WHERE sync_state = '
 my $work = Inbox::Workload->new(count => 600, twice => 60);
 $work->publish($scene->{service}, $scene->{topic});
 my @pullers = map {
-    $scene->puller(dbname => Inbox::Failover::dbname($primary, $standby), options => ['--workers=2'])
+    $scene->puller(dbname => Inbox::Failover::dbname($primary, $standby),
+        options => ['--workers=2'])
 } 1 .. 2;
 
 $work->wait_applied($primary, 60, 200);
@@ -31,7 +32,7 @@ $work->wait_applied($standby, 90);
 foreach my $puller (@pullers)
 {
     my $event = $puller->wait_event('database_changed');
-    isnt($event->{timeline_now}, $event->{timeline_before}, 'the puller says that it is another timeline');
+    isnt($event->{timeline_now}, $event->{timeline_before}, 'the puller sees another timeline');
     is($puller->stop, 0, 'and ends well') if $puller != $pullers[-1];
 }
 wait_until('acks', sub { $scene->{service}->stats('sync-sub')->{unacked} == 0 }, 40);
@@ -42,5 +43,6 @@ my $lookup = wait_until('lookups', sub {
 }, 30);
 is($lookup->{lost}, 0, 'nothing that was acknowledged is missing on the standby');
 $work->is_exact($standby, 'on the standby');
-is($standby->safe_psql('postgres', 'SELECT count(*) FROM inbox_failure'), 0, 'no message is blamed');
+is($standby->safe_psql('postgres', 'SELECT count(*) FROM inbox_failure'), 0,
+    'no message is blamed');
 done_testing;
