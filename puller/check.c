@@ -12,6 +12,9 @@
 #include "memory.h"
 
 #define STEP_MS 100
+/* For the way, on top of the statement's own limit. */
+#define STATEMENT_SPARE_MS 5000
+#define STATEMENT_MS 10000
 
 /* ---- what went wrong ------------------------------------------------------------------------ */
 
@@ -106,7 +109,7 @@ check_await(struct check *check)
 {
 	struct pollfd file = {.fd = PQsocket(check->connection), .events = POLLIN};
 
-	if (poll(&file, 1, CHECK_LIMIT_MS) != 1)
+	if (poll(&file, 1, check->statement_ms + STATEMENT_SPARE_MS) != 1)
 	{
 		lose_connection(check, "the server does not answer");
 		return false;
@@ -181,17 +184,26 @@ is_answer(struct check *check, const PGresult *result)
 	return false;
 }
 
+/* A function of somebody else's in the search_path must not answer in the catalog's place. */
+static bool
+begin(struct check *check, bool as_the_role)
+{
+	char *sql =
+		memory_format("BEGIN READ ONLY; SET LOCAL statement_timeout = %d%s", check->statement_ms,
+					  as_the_role ? "" : "; SET LOCAL search_path = pg_catalog, pg_temp");
+	bool begun = run(check, sql);
+
+	free(sql);
+	return begun;
+}
+
 PGresult *
 check_ask(struct check *check, bool as_the_role, const char *sql, int count,
 		  const char *const *values)
 {
 	PGresult *result = NULL;
 
-	/* A function of somebody else's in the search_path must not answer in the catalog's place. */
-	if (check->connection == NULL ||
-		!run(check, as_the_role ? "BEGIN READ ONLY; SET LOCAL statement_timeout = '10s'"
-								: "BEGIN READ ONLY; SET LOCAL statement_timeout = '10s';"
-								  " SET LOCAL search_path = pg_catalog, pg_temp"))
+	if (check->connection == NULL || !begin(check, as_the_role))
 	{
 		return NULL;
 	}
@@ -286,38 +298,55 @@ check_time(int64_t milliseconds)
 }
 
 static void
-check_pubsub(struct check *check)
+check_pubsub(struct check *check, struct auth *auth)
 {
-	struct auth auth;
-
 	check_report_group(&check->report, "Pub/Sub");
-	auth_init(&auth, check->http, check->config);
-	if (check_credentials(check, &auth))
+	if (check->config->subscription == NULL)
 	{
-		check_subscription(check, &auth);
+		check_report_note(&check->report, "subscription",
+						  memory_copy_text("not looked at without --subscription"));
 	}
+	else if (check_credentials(check, auth))
+	{
+		check_subscription(check, auth);
+	}
+}
+
+void
+check_begin(struct check *check, struct auth *auth, const struct config *config, FILE *out)
+{
+	*check = (struct check){.config = config, .statement_ms = STATEMENT_MS};
+	/* A server that hangs up in the middle of a request is a fact to report. */
+	signal(SIGPIPE, SIG_IGN);
+	log_configure(LOG_LOGFMT, LOG_WARNING);
+	log_divert(read_log, check);
+	check_report_begin(&check->report, out, config->check_json);
+	check->http = http_new();
+	http_trust(check->http, config->ca_file);
+	auth_init(auth, check->http, config);
+}
+
+int
+check_end(struct check *check, struct auth *auth)
+{
 	http_free(check->http);
-	auth_free(&auth);
+	auth_free(auth);
+	PQfinish(check->connection);
+	greeting_free_facts(&check->facts);
+	fault_free(&check->complaint);
+	log_divert(NULL, NULL);
+	return check_report_end(&check->report);
 }
 
 int
 check_run(const struct config *config, FILE *out)
 {
-	struct check check = {.config = config};
+	struct check check;
+	struct auth auth;
 
-	/* A server that hangs up in the middle of a request is a fact to report. */
-	signal(SIGPIPE, SIG_IGN);
-	log_configure(LOG_LOGFMT, LOG_WARNING);
-	log_divert(read_log, &check);
-	check_report_begin(&check.report, out, config->check_json);
-	check.http = http_new();
-	http_trust(check.http, config->ca_file);
+	check_begin(&check, &auth, config, out);
 	check_report_group(&check.report, "Database");
 	check_database(&check);
-	check_pubsub(&check);
-	PQfinish(check.connection);
-	greeting_free_facts(&check.facts);
-	fault_free(&check.complaint);
-	log_divert(NULL, NULL);
-	return check_report_end(&check.report);
+	check_pubsub(&check, &auth);
+	return check_end(&check, &auth);
 }

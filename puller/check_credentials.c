@@ -6,14 +6,27 @@
 #include "clock.h"
 #include "memory.h"
 
+/* That there is a metadata server is known when it has answered. */
 static void
-report_credentials(struct check *check, const struct auth *auth)
+report_credentials(struct check *check, const struct auth *auth, bool answered)
 {
 	const char *account = auth_account(auth);
 
-	check_report_ok(&check->report, "credentials",
-					account != NULL ? memory_format("%s of %s", auth_kind(auth), account)
-									: memory_format("%s; it does not say whose", auth_kind(auth)));
+	if (account != NULL)
+	{
+		check_report_ok(&check->report, "credentials",
+						memory_format("%s of %s", auth_kind(auth), account));
+	}
+	else if (answered || check->config->token_file != NULL)
+	{
+		check_report_ok(&check->report, "credentials",
+						memory_format("%s; it does not say whose", auth_kind(auth)));
+	}
+	else
+	{
+		check_report_note(&check->report, "credentials",
+						  memory_format("%s, which has given nothing yet", auth_kind(auth)));
+	}
 }
 
 /* A metadata server may take its time; what a person has to put right does not pass. */
@@ -68,7 +81,7 @@ check_credentials(struct check *check, struct auth *auth)
 		return true;
 	}
 	ready = await_token(check, auth);
-	report_credentials(check, auth);
+	report_credentials(check, auth, ready);
 	if (!ready)
 	{
 		check_complain(check, "token");

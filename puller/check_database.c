@@ -100,7 +100,7 @@ report_connection(struct check *check)
 																: ", no TLS"));
 }
 
-static bool
+bool
 check_connection(struct check *check)
 {
 	PGconn *connection;
@@ -158,8 +158,7 @@ greet(struct check *check)
 	return outcome == GREETING_DONE && PQexitPipelineMode(check->connection) == 1;
 }
 
-/* True when the functions of inbox can be called. */
-static bool
+bool
 check_inbox(struct check *check)
 {
 	const struct db_facts *facts = &check->facts;
@@ -382,7 +381,9 @@ check_database(struct check *check)
 	}
 	else
 	{
-		check_report_note(&check->report, "handler, source",
+		check_report_note(&check->report, "handler",
+						  memory_copy_text("not looked at: inbox cannot be called"));
+		check_report_note(&check->report, "source",
 						  memory_copy_text("not looked at: inbox cannot be called"));
 	}
 	check_settings(check);

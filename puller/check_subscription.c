@@ -206,12 +206,6 @@ check_subscription(struct check *check, struct auth *auth)
 {
 	struct pubsub pubsub;
 
-	if (check->config->subscription == NULL)
-	{
-		check_report_note(&check->report, "subscription",
-						  memory_copy_text("not looked at without --subscription"));
-		return;
-	}
 	pubsub_init(&pubsub, check->http, auth, check->config);
 	check_readable(check, &pubsub);
 	pubsub_free(&pubsub);

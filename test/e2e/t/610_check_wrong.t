@@ -102,7 +102,7 @@ subtest 'the database' => sub {
     my $empty = finds('no inbox', ['inbox'],
         qr/not installed in database "empty" -> .*CREATE EXTENSION inbox.*inbox-managed\.sql/,
         dbname => dbname('puller', 'empty'));
-    like($empty->fact('handler,_source')->{value}, qr/not looked at/, 'no inbox: nothing to ask');
+    like($empty->fact($_)->{value}, qr/not looked at/, "no inbox: no $_") foreach qw(handler source);
     is($empty->fact('subscription')->{ok}, JSON::PP::true, 'no inbox: Pub/Sub is looked at');
     finds('another encoding', [ 'encoding', 'inbox' ], qr/^LATIN1 -> .*ENCODING 'UTF8'/,
         dbname => dbname('puller', 'latin'));
@@ -184,6 +184,12 @@ subtest 'credentials' => sub {
         'token-file' => '/nowhere/token');
     finds('no credentials', ['credentials'], qr/no credentials.* -> .*--credentials-file/,
         'token-file' => undef);
+    my $silent = Inbox::Check->run(%how, 'token-file' => undef, text_only => 1,
+        env => { GCE_METADATA_HOST => '127.0.0.1:1', NO_GCE_CHECK => undef });
+    like($silent->{out}, qr/token +http:.*Failed to connect.*metadata server/,
+        'a metadata server that is not there: is waited for, and told');
+    like($silent->{out}, qr/credentials +metadata_server, which has given nothing yet/,
+        'a metadata server that is not there: no verdict on the credentials');
     my $plain = check('token-file' => undef, endpoint => undef,
         env => { PUBSUB_EMULATOR_HOST => Inbox::Service->start('own')->host });
     is($plain->fact('credentials')->{value}, 'none: an emulator takes none', 'an emulator');
@@ -245,7 +251,8 @@ subtest 'permissions' => sub {
 };
 
 subtest 'what is not given is not looked at' => sub {
-    my $bare = finds('the database alone', [], undef, handler => undef, subscription => undef);
+    my $bare = finds('the database alone', [], undef, handler => undef, subscription => undef,
+        'token-file' => undef);
     like($bare->fact($_)->{value}, qr/^not looked at without --/, "no $_")
       foreach qw(handler source subscription);
     my $wrong = check(options => ['--sauce=x'], text_only => 1);

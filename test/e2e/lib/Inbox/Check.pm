@@ -17,7 +17,8 @@ sub environment
     my (%given) = @_;
     my %clean = map { $_ => $ENV{$_} } grep { !/^(?:INBOX_(?!ROOT|VARIANT)|PUBSUB_|GOOGLE_|GCE_|CLOUDSDK_)/ }
       keys %ENV;
-    return (%clean, HOME => '/nonexistent', NO_GCE_CHECK => 'true', %given);
+    my %all = (%clean, HOME => '/nonexistent', NO_GCE_CHECK => 'true', %given);
+    return map { defined $all{$_} ? ($_ => $all{$_}) : () } keys %all;
 }
 
 # Once for people and once for machines: both have to say the same.
