@@ -2,7 +2,8 @@
 -- ---- order and expiry ----------------------------------------------------------------------
 
 -- Neither too old nor held back is what was applied before. What comes before a message in its own
--- call does not hold it up: it is applied first, or none is. Where a time is missing, it holds.
+-- call does not hold it up: it is applied first, or none is; unless it is only a copy of what is
+-- dead. Where a time is missing, it holds.
 CREATE FUNCTION @extschema@.inbox_managed_hold(this_id integer, parks boolean,
 	purged_before timestamptz, keys text[], ordering_keys text[], times timestamptz[],
 	OUT held text[], OUT found_keys text[], OUT found_hashes bigint[])
@@ -23,7 +24,9 @@ BEGIN
 				AND f.ordering_key = m.ordering_key AND f.key <> m.key
 				AND f.status IN ('retrying', 'dead', 'parked') AND (f.status <> 'dead' OR parks)
 			WHERE m.n = m.first AND (f.publish_time <= m.publish_time) IS NOT FALSE
-				AND NOT EXISTS (SELECT FROM message e WHERE e.key COLLATE "C" = f.key AND e.n < m.n)
+				AND NOT EXISTS (SELECT FROM message e WHERE e.key COLLATE "C" = f.key
+					AND e.n = e.first AND e.n < m.n AND (e.key COLLATE "C" = ANY (found_keys)) IS NOT TRUE
+					AND (e.publish_time < inbox_managed_hold.purged_before) IS NOT TRUE)
 			GROUP BY m.n
 		)
 		SELECT CASE WHEN EXISTS (SELECT FROM unnest(found_keys) c(key)

@@ -63,6 +63,10 @@ SELECT key, status FROM inbox_failure WHERE ordering_key = 'e' ORDER BY id;
 SELECT * FROM batch('e:6=x', 'e:3=bad');
 SELECT key FROM ledger WHERE key LIKE 'e:%' ORDER BY n;
 
+-- A copy of what is dead, in the same call, is nothing that is applied first.
+SELECT fail('h:1=bad');
+SELECT * FROM batch('h:1=y', 'h:2=x', 'h:1=bad', 'h:3=x');
+
 -- A message that failed before its ordering key was parked is parked too.
 SELECT inbox_configure('s', max_attempts => 5);
 SELECT fail('g:2=bad');
