@@ -27,7 +27,7 @@
 #include "http.h"
 #include "pubsub.h"
 
-/* The longest wait for an answer of the database, and for a token. */
+/* The longest wait for a token. */
 #define CHECK_LIMIT_MS 15000
 
 struct check
@@ -37,6 +37,7 @@ struct check
 	struct fault complaint; /* the last that was logged, or that a question was answered with */
 	char sqlstate[6];		/* of it, or empty */
 	struct http *http;
+	int statement_ms;	   /* the longest that check_ask() takes */
 	PGconn *connection;	   /* NULL: the database cannot be asked */
 	struct db_facts facts; /* "schema" is NULL where there is no inbox */
 	bool source_known;	   /* the row of the source was read, or there is none yet */
@@ -57,6 +58,10 @@ int check_run(const struct config *config, FILE *out);
 
 /* ---- for the parts ------------------------------------------------------------------------ */
 
+/* Opens what the parts need and diverts the log; ends both, and returns as check_run() does. */
+void check_begin(struct check *check, struct auth *auth, const struct config *config, FILE *out);
+int check_end(struct check *check, struct auth *auth);
+
 /* Each reports its facts. */
 void check_database(struct check *check);
 void check_rights(struct check *check);
@@ -64,6 +69,10 @@ void check_source(struct check *check);
 /* False when there is no token to ask Pub/Sub with. */
 bool check_credentials(struct check *check, struct auth *auth);
 void check_subscription(struct check *check, struct auth *auth);
+
+/* The first two facts of check_database(): the connection, and that inbox can be called. */
+bool check_connection(struct check *check);
+bool check_inbox(struct check *check);
 
 /* Reports the complaint as a problem, under this name. */
 void check_complain(struct check *check, const char *name);
