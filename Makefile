@@ -103,7 +103,7 @@ e2e: install-private puller puller-san pubsub
 	$(TAP) TESTDIR=$(OUT)/e2e $(SUITE) e2e prove -v -j2 $(E2E_TESTS)
 # Through the puller, a part of the same tests is enough: what differs is below it.
 E2E_MANAGED = 100_applied_once 110_messages_nobody_can_apply 120_failing_handler 141_handler_replaced \
-	200_killed_twenty_times 213_commit_fails 250_order_per_key 600_check 610_check_wrong
+	200_killed_twenty_times 213_commit_fails 250_order_per_key 520_expired 600_check 610_check_wrong
 e2e-managed: install-private managed puller pubsub
 	rm -rf $(OUT)/e2e-managed && mkdir -p $(OUT)/e2e-managed
 	$(TAP) TESTDIR=$(OUT)/e2e-managed INBOX_VARIANT=managed $(SUITE) e2e-managed \
