@@ -51,11 +51,17 @@ is($node->safe_psql('box', $claims), $before, 'with every key');
 is(worker("SELECT box.inbox_process('k1', 'p', 'public.post'), box.inbox_process('n1', 'p', 'public.post')"),
     'f|t', 'and every right');
 
+as_role('installer', 'SELECT box.inbox_protect()');
+my (undef, undef, $refused) = $node->psql('box', 'DROP TABLE box.inbox_claim', extra_params => [ '-U', 'installer' ]);
+like($refused, qr/view box\.inbox_protection depends on table box\.inbox_claim/, 'the keys are protected');
+
 # The commands of docs/managed.md.
 $before = $node->safe_psql('box', $claims);
 $node->safe_psql('box', "CREATE EXTENSION inbox SCHEMA box VERSION 'managed'; ALTER EXTENSION inbox UPDATE");
 is($node->safe_psql('box', "SELECT l.lanname FROM pg_proc p JOIN pg_language l ON l.oid = p.prolang WHERE p.proname = 'inbox_process_batch'"),
     'c', 'managed became the extension');
+(undef, undef, $refused) = $node->psql('box', 'DROP EXTENSION inbox');
+like($refused, qr/view box\.inbox_protection depends on table box\.inbox_claim/, 'which is protected as well');
 is($node->safe_psql('box', $claims), $before, 'with every key');
 is(worker("SELECT box.inbox_process('k1', 'p', 'public.post'), box.inbox_process('n2', 'p', 'public.post')"),
     'f|t', 'and every right');
@@ -91,18 +97,4 @@ is($node->safe_psql('box', "SELECT string_agg(version, ' ' ORDER BY installed_at
     '0.1.0 0.1.1 0.2.0', 'made its steps');
 is($node->safe_psql('box', 'SELECT count(more), box.inbox_version() FROM box.stepped'), '0|0.2.0', 'in order');
 is($node->safe_psql('box', $claims) =~ /^(\d+)/ ? $1 : '', '53', 'with every key');
-
-# A duplicate's COMMIT makes durable what it has read.
-$node->append_conf('postgresql.conf', "wal_writer_delay = 10s\nautovacuum = off\nfsync = on");
-$node->restart;
-foreach my $key ('proof', 'proof in a batch')
-{
-    my $batch = "SELECT verdict FROM box.inbox_process_batch(ARRAY[('$key', 'p', NULL, NULL, NULL, NULL, NULL, NULL)]::box.inbox_message[], 'public.post')";
-    worker("BEGIN; $batch; SET LOCAL synchronous_commit = off; COMMIT");
-    is(worker($batch), 'duplicate', "$key: seen before it is durable");
-    $node->stop('immediate');
-    $node->start;
-    is($node->safe_psql('box', "SELECT count(*) FROM box.inbox_claim WHERE key = '$key'"), '1',
-        'and durable by the duplicate');
-}
 done_testing();
