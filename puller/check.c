@@ -243,20 +243,26 @@ check_await_answer(struct check *check, const struct check_answer *answer)
 	}
 }
 
+/* pubsub's callbacks free what they are given. */
+struct answer_context
+{
+	struct check_answer *answer;
+};
+
 void *
 check_answer_new(struct check_answer *answer)
 {
-	struct check_answer **context = memory_new(sizeof(*context));
+	struct answer_context *context = memory_new(sizeof(*context));
 
 	*answer = (struct check_answer){.outcome = PUBSUB_TRANSIENT};
-	*context = answer;
+	context->answer = answer;
 	return context;
 }
 
 void
 check_take_answer(void *context, const struct pubsub_answer *given)
 {
-	struct check_answer *answer = *(struct check_answer **) context;
+	struct check_answer *answer = ((struct answer_context *) context)->answer;
 
 	free(context);
 	answer->done = true;

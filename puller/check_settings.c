@@ -8,7 +8,7 @@
 #include "memory.h"
 
 #define SECOND INT64_C(1000)
-#define DAY (24 * 3600 * SECOND)
+#define DAY (SECOND * 3600 * 24)
 /* What Pub/Sub takes where a subscription was made without a value. */
 #define DEFAULT_DEADLINE_S 10
 #define DEFAULT_RETENTION (7 * DAY)
@@ -282,15 +282,24 @@ check_retention(struct check *check, struct json_object *subscription)
 	free(keys);
 }
 
+int64_t
+check_settings_retained(struct json_object *subscription)
+{
+	int64_t own = is_set(subscription, "retainAckedMessages")
+					  ? duration(subscription, "messageRetentionDuration", DEFAULT_RETENTION)
+					  : 0;
+	int64_t topic = duration(subscription, "topicMessageRetentionDuration", 0);
+
+	return own > topic ? own : topic;
+}
+
 static void
 check_retained(struct check *check, struct json_object *subscription)
 {
-	int64_t own = duration(subscription, "messageRetentionDuration", DEFAULT_RETENTION);
-	int64_t topic = duration(subscription, "topicMessageRetentionDuration", 0);
-	bool retained = is_set(subscription, "retainAckedMessages");
-	char *time = check_time(retained && own > topic ? own : topic);
+	int64_t retained = check_settings_retained(subscription);
+	char *time = check_time(retained);
 
-	if (retained || topic > 0)
+	if (retained > 0)
 	{
 		check_report_ok(&check->report, "retained acks",
 						memory_format("for %s: after a restore, they can be had again", time));

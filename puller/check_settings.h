@@ -16,4 +16,7 @@ struct json_object *check_settings_object(struct json_object *object, const char
 const char *check_settings_text(struct json_object *object, const char *name);
 long long check_settings_number(struct json_object *object, const char *name, long long initial);
 
+/* How long acknowledged messages can be had again, in milliseconds; 0: not at all. */
+int64_t check_settings_retained(struct json_object *subscription);
+
 #endif
