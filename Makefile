@@ -57,11 +57,11 @@ TAP = PATH=$(SERVER_BIN):$$PATH PG_REGRESS=$(PG_TEST)/regress/pg_regress \
 CHECK_SUITES = unit regress isolation
 # What is slower, or asks for more packages, is added by EXTRA_SUITES, as CI does.
 EXTRA_SUITES =
-TEST_SUITES = $(CHECK_SUITES) regress-managed isolation-managed tap-managed tap-ext pubsub-server conformance e2e e2e-managed page property $(EXTRA_SUITES)
+TEST_SUITES = $(CHECK_SUITES) regress-managed isolation-managed tap-managed tap-ext pubsub-server conformance e2e e2e-managed page property property-managed $(EXTRA_SUITES)
 E2E_TESTS = test/e2e/t
 PAGE_TESTS = test/page/t
 
-.PHONY: unit regress isolation regress-managed isolation-managed tap-managed tap-ext e2e e2e-managed property guards mutants
+.PHONY: unit regress isolation regress-managed isolation-managed tap-managed tap-ext e2e e2e-managed property property-managed guards mutants
 unit:
 	$(SUITE) unit $(MAKE) -s -C puller check
 regress: install-private
@@ -114,12 +114,15 @@ page: install-private puller pubsub
 	rm -rf $(OUT)/page && mkdir -p $(OUT)/page
 	$(TAP) PERL5LIB=$(PG_TEST)/perl:$(CURDIR)/test/e2e/lib:$(CURDIR)/test/page/lib \
 		TESTDIR=$(OUT)/page $(SUITE) page prove -v -j2 $(PAGE_TESTS)
-# Streams of messages drawn from SEEDS seeds, SEED the first.
+# Streams of messages drawn from SEEDS seeds, SEED the first; the same ones for both.
 SEED = 1
 SEEDS = 200
 property: install-private puller pubsub
 	PATH=$(SERVER_BIN):$$PATH \
 	$(SUITE) property test/property/run --seed $(SEED) --seeds $(SEEDS)
+property-managed: install-private managed puller pubsub
+	PATH=$(SERVER_BIN):$$PATH INBOX_VARIANT=managed \
+	$(SUITE) property-managed test/property/run --seed $(SEED) --seeds $(SEEDS)
 # Random faults for SECONDS, drawn from SEED (a fresh one unless given); MANAGED=1 takes the managed
 # inbox; a seed SEED/NUMBER is one round. The sweep takes every fault point, one after the other, at
 # its first PASSAGES passages.
