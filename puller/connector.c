@@ -72,12 +72,18 @@ connector_open(const char *conninfo, const char *password)
 							conninfo, "inbox-puller",
 							"UTF8",	  password,
 							NULL};
+	PGconn *connection;
 
 	if (getenv("PGCONNECT_TIMEOUT") != NULL)
 	{
 		values[0] = NULL;
 	}
-	return PQconnectdbParams(keywords, values, 1);
+	connection = PQconnectdbParams(keywords, values, 1);
+	if (connection == NULL)
+	{
+		memory_exhausted(); /* or a worker would wait for it for ever */
+	}
+	return connection;
 }
 
 static void
