@@ -18,7 +18,10 @@
 
 /* Browsers open six, a scraper one. Beyond CLIENTS_MAX the oldest is closed for the newest. */
 #define CLIENTS_MAX 24
-#define CONNECTION_LIMIT (CLIENTS_MAX + 8)
+/* Never reached: the library would cease to wait for new ones, with nothing to wake it again. */
+#define CONNECTION_LIMIT (CLIENTS_MAX + 100)
+/* So that a storm of connections delays who comes in it by little. */
+#define BACKLOG 256
 /* Request line, headers and the headers of the answer. */
 #define CONNECTION_MEMORY ((size_t) 8192)
 /* From its first byte to the last of the answer. */
@@ -146,7 +149,7 @@ open_socket(const char *value, struct listen_address *address)
 	}
 	setsockopt(file, SOL_SOCKET, SO_REUSEADDR, &yes, sizeof(yes));
 	if (bind(file, (struct sockaddr *) &address->socket, address->size) != 0 ||
-		listen(file, CONNECTION_LIMIT) != 0)
+		listen(file, BACKLOG) != 0)
 	{
 		int error = errno;
 
