@@ -34,6 +34,8 @@ BEGIN
 				WHEN 'v' THEN 'VIEW' ELSE 'TABLE' END,
 			c.oid::pg_catalog.regclass::text
 		FROM pg_catalog.pg_class c WHERE c.relname LIKE 'inbox\_%' AND c.relkind IN ('r', 'S', 'c', 'v')
+			-- It is there to be in the extension's way.
+			AND c.relname OPERATOR(pg_catalog.<>) 'inbox_protection'
 			AND c.relnamespace = '@extschema@'::pg_catalog.regnamespace
 	LOOP
 		EXECUTE pg_catalog.format('ALTER EXTENSION inbox ADD %s %s', member.kind, member.name);
