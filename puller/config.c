@@ -13,6 +13,7 @@
 #include "help.h"
 #include "layer.h"
 #include "memory.h"
+#include "timestamp.h"
 #include "value.h"
 
 /* Kept for config_reload(). */
@@ -112,6 +113,50 @@ answer(const struct flag *help, struct fault *fault)
 	return CONFIG_DONE;
 }
 
+static bool
+check_seek(const struct config *config, bool with_check, struct fault *fault)
+{
+	int64_t time;
+
+	if (with_check)
+	{
+		return fault_set(fault, memory_copy_text("--check and --seek are two things to do"),
+						 memory_copy_text("Give one of them."));
+	}
+	if (strcmp(config->seek, SEEK_RESTORE_POINT) != 0 && !timestamp_parse(config->seek, &time))
+	{
+		return fault_set(
+			fault, memory_format("--seek \"%s\" is not a time", config->seek),
+			memory_copy_text("Write it in UTC, as 2026-01-31T12:00:00Z, or " SEEK_RESTORE_POINT
+							 " to have it worked out from the database."));
+	}
+	return true;
+}
+
+/* What is done once, in place of consuming. */
+static bool
+settle_command(struct config *config, const struct flags *flags, struct fault *fault)
+{
+	const struct flag *seek = flags_find(flags, OPTION_SEEK);
+	bool with_check = flags_find(flags, OPTION_CHECK) != NULL;
+
+	config->seek = seek != NULL ? seek->value : NULL;
+	config->seek_yes = flags_find(flags, OPTION_YES) != NULL;
+	config->check = with_check || seek != NULL;
+	config->check_json = flags_find(flags, OPTION_JSON) != NULL;
+	if (config->check_json && !config->check)
+	{
+		return fault_set(fault, memory_copy_text("--json is given without --check or --seek"),
+						 memory_copy_text("Add --check; logs are in JSON by --log-format json."));
+	}
+	if (config->seek_yes && seek == NULL)
+	{
+		return fault_set(fault, memory_copy_text("--yes is given without --seek"),
+						 memory_copy_text("Leave it out, or add --seek."));
+	}
+	return seek == NULL || check_seek(config, with_check, fault);
+}
+
 static enum config_outcome
 load(struct config *config, int argc, char **argv, struct fault *fault)
 {
@@ -128,12 +173,8 @@ load(struct config *config, int argc, char **argv, struct fault *fault)
 		return answer(help, fault);
 	}
 	origin->file = memory_copy_text(file_name(&origin->flags));
-	config->check = flags_find(&origin->flags, OPTION_CHECK) != NULL;
-	config->check_json = flags_find(&origin->flags, OPTION_JSON) != NULL;
-	if (config->check_json && !config->check)
+	if (!settle_command(config, &origin->flags, fault))
 	{
-		(void) fault_set(fault, memory_copy_text("--json is given without --check"),
-						 memory_copy_text("Add --check; logs are in JSON by --log-format json."));
 		return CONFIG_BAD;
 	}
 	warn_of_environment();

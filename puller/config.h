@@ -13,6 +13,9 @@
 #include "key.h"
 #include "log.h"
 
+/* The value of --seek that is no time. */
+#define SEEK_RESTORE_POINT "restore-point"
+
 struct config_origin;
 
 /* Where the password of a database connection comes from. */
@@ -63,6 +66,8 @@ struct config
 	bool exit_on_permanent;
 	bool check;		   /* look at everything, and end */
 	bool check_json;   /* as a document for machines */
+	const char *seek;  /* a time or SEEK_RESTORE_POINT, to be looked at, and to end; NULL: no */
+	bool seek_yes;	   /* and to seek */
 	char *listen;	   /* ADDR:PORT for metrics, health and the page; NULL: nowhere */
 	char *label;	   /* attribute:NAME that messages are counted by, or NULL */
 	bool log_payloads; /* of messages that fail */

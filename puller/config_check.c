@@ -82,7 +82,7 @@ check_subscription(const struct config *config, struct fault *fault)
 
 	if (config->subscription == NULL)
 	{
-		return config->check ||
+		return (config->check && config->seek == NULL) ||
 			   fault_set(fault, memory_copy_text("no subscription is given"),
 						 memory_copy_text("Give --subscription "
 										  "projects/PROJECT/subscriptions/NAME; inbox-puller "

@@ -64,8 +64,9 @@ watch_cluster(struct puller *puller, const struct db_facts *facts)
 			"system_now", LOG_TEXT, facts->system_id, "timeline_before", LOG_TEXT, puller->timeline,
 			"timeline_now", LOG_TEXT, facts->timeline, "hint", LOG_TEXT,
 			"a failover or a restore: commits acknowledged before may be missing here; unless "
-			"the new primary was a synchronous standby, seek the subscription back to before "
-			"the switch, the claims make the replay harmless",
+			"the new primary was a synchronous standby, seek the subscription back: inbox-puller "
+			"--seek restore-point shows to when, and --yes does it; the claims make the replay "
+			"harmless (docs/restore.md)",
 			NULL);
 		ack_drop(&puller->ack);
 		leave_others(puller, facts);

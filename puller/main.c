@@ -9,6 +9,7 @@
 #include "log.h"
 #include "loop.h"
 #include "puller.h"
+#include "seek.h"
 
 static void
 log_end(const struct puller *puller, int status)
@@ -45,7 +46,7 @@ main(int argc, char **argv)
 	}
 	if (config.check)
 	{
-		status = check_run(&config, stdout);
+		status = config.seek != NULL ? seek_run(&config, stdout) : check_run(&config, stdout);
 		config_free(&config);
 		return status;
 	}

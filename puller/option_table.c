@@ -449,7 +449,24 @@ const struct option_row option_table[] = {
 		.name = "json",
 		.kind = OPTION_JSON,
 		.group = OPTION_RUNNING,
-		.help = "With --check: one JSON document instead of the lines.",
+		.help = "With --check and --seek: one JSON document instead of the lines.",
+	},
+	{
+		.name = "seek",
+		.kind = OPTION_SEEK,
+		.group = OPTION_RUNNING,
+		.metavar = "TIME|restore-point",
+		.help = "After a restore or a failover that lost commits: works out the time to seek the "
+				"subscription back to, or takes it as 2026-01-31T12:00:00Z, shows it and ends. "
+				"What was published since then is delivered again, and what the database has "
+				"already is a duplicate. Exit status 0: done; 3: it would be done, see --yes; 2: "
+				"it is refused, with the reason and the remedy.",
+	},
+	{
+		.name = "yes",
+		.kind = OPTION_YES,
+		.group = OPTION_RUNNING,
+		.help = "With --seek: seeks. Without it the time is only shown.",
 	},
 	{
 		.name = "help",

@@ -290,6 +290,16 @@ pubsub_test_permissions(struct pubsub *pubsub, pubsub_callback callback, void *c
 }
 
 void
+pubsub_seek(struct pubsub *pubsub, const char *time, pubsub_callback callback, void *context)
+{
+	struct call *call = new_call(pubsub, ":seek", callback, context);
+
+	call->permission = CONSUME;
+	call->body = memory_format("{\"time\":\"%s\"}", time);
+	send_call(call);
+}
+
+void
 pubsub_list_subscriptions(struct pubsub *pubsub, const char *topic, pubsub_callback callback,
 						  void *context)
 {

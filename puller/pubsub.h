@@ -85,6 +85,9 @@ void pubsub_modify_ack_deadline(struct pubsub *pubsub, char *const *ack_ids, siz
 void pubsub_get_subscription(struct pubsub *pubsub, pubsub_callback callback, void *context);
 void pubsub_test_permissions(struct pubsub *pubsub, pubsub_callback callback, void *context);
 
+/* To a time, as Pub/Sub writes them. */
+void pubsub_seek(struct pubsub *pubsub, const char *time, pubsub_callback callback, void *context);
+
 /* Of a topic, by its full name. */
 void pubsub_list_subscriptions(struct pubsub *pubsub, const char *topic, pubsub_callback callback,
 							   void *context);

@@ -250,6 +250,8 @@ value_set(const struct option_row *row, struct config *config, const char *text,
 		case OPTION_CONFIG:
 		case OPTION_CHECK:
 		case OPTION_JSON:
+		case OPTION_SEEK:
+		case OPTION_YES:
 		case OPTION_HELP:
 		case OPTION_VERSION:
 			break;
@@ -299,6 +301,8 @@ value_text(const struct option_row *row, const struct config *config)
 		case OPTION_CONFIG:
 		case OPTION_CHECK:
 		case OPTION_JSON:
+		case OPTION_SEEK:
+		case OPTION_YES:
 		case OPTION_HELP:
 		case OPTION_VERSION:
 			break;

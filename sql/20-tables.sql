@@ -6,6 +6,7 @@ CREATE TABLE @extschema@.inbox_source (
 	subscription text,
 	created_at timestamptz NOT NULL DEFAULT pg_catalog.now(),
 	served_at timestamptz,
+	cluster text,
 	configured_at timestamptz,
 	configured_by text,
 	applied_at timestamptz NOT NULL DEFAULT '-infinity',
@@ -28,6 +29,8 @@ COMMENT ON COLUMN @extschema@.inbox_source.handler IS
 	'the signature of the handler last served: text, because no OID survives a dump';
 COMMENT ON COLUMN @extschema@.inbox_source.subscription IS 'the subscription last served';
 COMMENT ON COLUMN @extschema@.inbox_source.served_at IS 'when a puller last started to serve it';
+COMMENT ON COLUMN @extschema@.inbox_source.cluster IS
+	'where that was: system identifier and timeline';
 COMMENT ON COLUMN @extschema@.inbox_source.configured_at IS 'when its settings were last changed';
 COMMENT ON COLUMN @extschema@.inbox_source.configured_by IS 'who did that';
 COMMENT ON COLUMN @extschema@.inbox_source.applied_at IS
@@ -169,7 +172,7 @@ CREATE TABLE @extschema@.inbox_audit (
 CREATE INDEX inbox_audit_failure ON @extschema@.inbox_audit (failure_id)
 	WHERE failure_id IS NOT NULL;
 COMMENT ON TABLE @extschema@.inbox_audit IS
-	'what people did that no other table tells: one row for each act, never changed';
+	'what was done that no other table tells: one row for each act, never changed';
 COMMENT ON INDEX @extschema@.inbox_audit_failure IS 'what was tried with a failure';
 COMMENT ON COLUMN @extschema@.inbox_audit.id IS 'the order of the acts';
 COMMENT ON COLUMN @extschema@.inbox_audit.at IS 'when';
@@ -178,7 +181,7 @@ COMMENT ON COLUMN @extschema@.inbox_audit.source_id IS 'inbox_source.id';
 COMMENT ON COLUMN @extschema@.inbox_audit.failure_id IS
 	'inbox_failure.id; NULL where the act was about the source';
 COMMENT ON COLUMN @extschema@.inbox_audit.act IS
-	'retried (and failed again), taken over, imported, forced, erased';
+	'retried (and failed again), taken over, moved (another timeline), imported, forced, erased';
 COMMENT ON COLUMN @extschema@.inbox_audit.detail IS 'the rest of it';
 
 REVOKE ALL ON @extschema@.inbox_source, @extschema@.inbox_claim, @extschema@.inbox_claim_result,

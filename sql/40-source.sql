@@ -1,3 +1,14 @@
+CREATE FUNCTION @extschema@.inbox_cluster() RETURNS text
+	LANGUAGE sql STABLE PARALLEL SAFE
+	SET search_path = pg_catalog, pg_temp
+AS $$
+	SELECT format('%s/%s', c.system_identifier,
+		substr(pg_walfile_name(pg_current_wal_lsn()), 1, 8))
+	FROM pg_control_system() c
+$$;
+COMMENT ON FUNCTION @extschema@.inbox_cluster() IS
+	'system identifier and timeline: another one may lack what was committed on the one before';
+
 CREATE FUNCTION @extschema@.inbox_source_serve(source text, handler text, subscription text,
 	take_over boolean, lock_group text,
 	OUT source_id integer, OUT halted_since timestamptz, OUT lock_key bigint)
@@ -6,6 +17,7 @@ CREATE FUNCTION @extschema@.inbox_source_serve(source text, handler text, subscr
 AS $$
 DECLARE
 	found @extschema@.inbox_source;
+	here text := @extschema@.inbox_cluster();
 	otherwise boolean;
 BEGIN
 	source_id := @extschema@.inbox_source_ensure(source);
@@ -31,11 +43,17 @@ BEGIN
 				'replaces', jsonb_build_object('handler', found.handler,
 					'subscription', found.subscription)));
 	END IF;
+	-- What is claimed from now on was not in the backup, or not yet on the standby.
+	IF found.cluster <> here THEN
+		INSERT INTO @extschema@.inbox_audit (source_id, act, detail)
+			VALUES (found.id, 'moved', jsonb_build_object('from', found.cluster, 'to', here));
+	END IF;
 	UPDATE @extschema@.inbox_source s SET
 		handler = inbox_source_serve.handler,
 		subscription = coalesce(inbox_source_serve.subscription, s.subscription),
 		lock_group = coalesce(inbox_source_serve.lock_group, s.lock_group),
-		served_at = clock_timestamp()
+		served_at = clock_timestamp(),
+		cluster = here
 		WHERE s.id = source_id
 		RETURNING s.halted_since, s.lock_key
 		INTO halted_since, lock_key;

@@ -28,7 +28,7 @@ BEGIN
 		FROM (VALUES
 			('{puller}'::text[], '{inbox_process,inbox_accept,inbox_process_batch,inbox_handler,
 				inbox_serve,inbox_source_serve,inbox_lock,inbox_fail,inbox_served,
-				inbox_missing_rights}'::text[]),
+				inbox_missing_rights,inbox_restore_point}'::text[]),
 			('{puller,operator}', '{inbox_result,inbox_managed_writable,inbox_managed_floor,
 				inbox_managed_mark,inbox_managed_open,inbox_managed_close,
 				inbox_managed_results,inbox_managed_name,
@@ -46,7 +46,7 @@ BEGIN
 				inbox_discard,inbox_discard_one,inbox_configure,inbox_history,
 				inbox_history_of_claims,inbox_history_of_failures,inbox_history_of_acts,inbox_blame,
 				inbox_serve,
-				inbox_source_serve,inbox_handler}')
+				inbox_source_serve,inbox_handler,inbox_restore_point}')
 		) AS g(who, names)
 		JOIN pg_proc f ON f.proname = ANY (g.names)
 			AND f.pronamespace = '@extschema@'::regnamespace
