@@ -18,7 +18,7 @@ BEGIN
 	IF NOT FOUND THEN
 		RAISE EXCEPTION 'there is no failure with the id %', failure USING
 			ERRCODE = 'no_data_found', HINT = 'SELECT * FROM inbox_failure ORDER BY id;';
-	ELSIF f.status NOT IN ('dead', 'parked', 'conflict') THEN
+	ELSIF f.status NOT IN ('dead', 'parked', 'conflict', 'expired') THEN
 		RETURN;
 	END IF;
 	SELECT e.id INTO waits_for FROM @extschema@.inbox_failure e
@@ -36,6 +36,11 @@ BEGIN
 			USING ERRCODE = 'invalid_parameter_value',
 				HINT = format('inbox_retry(%s, key => ''a new key'') applies it as a message of '
 					'its own, inbox_discard(%1$s, ''the reason'') ends it.', failure);
+	ELSIF f.status = 'expired' AND new_key IS NULL THEN
+		RAISE EXCEPTION 'failure % is expired: it may have been applied before its key was forgotten',
+			failure USING ERRCODE = 'invalid_parameter_value',
+				HINT = format('If it was not, inbox_retry(%s, key => %L) applies it; '
+					'inbox_discard(%1$s, ''the reason'') ends it.', failure, f.key);
 	ELSIF f.handler IS NULL THEN
 		RAISE EXCEPTION 'the source "%" has no handler', f.name
 			USING ERRCODE = 'object_not_in_prerequisite_state',
@@ -49,8 +54,9 @@ BEGIN
 	IF octet_length(message.key) NOT BETWEEN 1 AND 1024 THEN
 		EXECUTE @extschema@.inbox_managed_mark(NULL, NULL)
 			|| 'SELECT @extschema@.inbox_managed_check_key($1)' USING message.key;
-	ELSIF message.key <> f.key THEN
-		-- The old key was claimed when the message died; a new one has to be free.
+	ELSIF message.key <> f.key OR f.status = 'expired' THEN
+		-- The old key was claimed when the message died; a new one, or a forgotten one, has to be
+		-- free.
 		claim := @extschema@.inbox_managed_claim(f.source_id, ARRAY[message.key],
 			ARRAY[@extschema@.inbox_payload_hash(message.payload)], ARRAY[message.publish_time]);
 		IF claim.found_keys IS NOT NULL THEN
@@ -75,7 +81,7 @@ BEGIN
 	UPDATE @extschema@.inbox_failure f SET status = 'resolved', retry_key = new_key,
 		retry_payload = new_payload, settled_at = clock_timestamp(), settled_by = session_user,
 		settled_why = 'retried'
-		WHERE f.id = failure AND f.status IN ('dead', 'parked', 'conflict');
+		WHERE f.id = failure AND f.status IN ('dead', 'parked', 'conflict', 'expired');
 END
 $$;
 COMMENT ON FUNCTION @extschema@.inbox_managed_resolve(bigint, bytea, text) IS

@@ -183,7 +183,7 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION @extschema@.inbox_retry(bigint, bytea, text) IS
-	'applies a message that is dead, parked or in conflict, as it is or corrected, and then what '
+	'applies a message that is dead, parked, in conflict or expired, as it is or corrected, and then what '
 	'waited for it; false: it was settled already';
 
 -- An envelope is no payload, and a key that nobody has given is none to apply a message under.

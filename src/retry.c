@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: PostgreSQL */
 /*
- * inbox_retry_one: an operator applies a message that is dead, parked or in conflict.
+ * inbox_retry_one: an operator applies a message that is dead, parked, in conflict or expired.
  */
 #include "compat.h"
 
@@ -103,9 +103,24 @@ resolve_failure(const inbox_home *home, Datum *values, const char *nulls)
 
 /* ---- what stands against it --------------------------------------------------------------- */
 
-static void
-check_failure(const failure *f, bool new_key)
+static bool
+same_text(const text *a, const text *b)
 {
+	return VARSIZE_ANY_EXHDR(a) == VARSIZE_ANY_EXHDR(b) &&
+		   memcmp(VARDATA_ANY(a), VARDATA_ANY(b), VARSIZE_ANY_EXHDR(a)) == 0;
+}
+
+static bool
+is_expired(const failure *f)
+{
+	return strcmp(f->status, "expired") == 0;
+}
+
+static void
+check_failure(const failure *f, const text *key)
+{
+	bool new_key = key != NULL && !same_text(key, f->key);
+
 	if (f->waits_for != 0)
 		ereport(ERROR, (errcode(MAKE_SQLSTATE('I', 'X', '0', '0', '4')),
 						errmsg("failure %lld waits for an earlier message of its ordering key",
@@ -119,6 +134,15 @@ check_failure(const failure *f, bool new_key)
 						errhint("inbox_retry(%lld, key => 'a new key') applies it as a message of "
 								"its own, inbox_discard(%lld, 'the reason') ends it.",
 								(long long) f->id, (long long) f->id)));
+	if (is_expired(f) && key == NULL)
+		ereport(ERROR, (errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+						errmsg("failure %lld is expired: it may have been applied before its key"
+							   " was forgotten",
+							   (long long) f->id),
+						errhint("If it was not, inbox_retry(%lld, key => %s) applies it; "
+								"inbox_discard(%lld, 'the reason') ends it.",
+								(long long) f->id, quote_literal_cstr(text_to_cstring(f->key)),
+								(long long) f->id)));
 	if (f->handler == NULL)
 		ereport(ERROR, (errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
 						errmsg("the source \"%s\" has no handler", text_to_cstring(f->source)),
@@ -130,10 +154,10 @@ static bool
 can_be_retried(const failure *f)
 {
 	return strcmp(f->status, "dead") == 0 || strcmp(f->status, "parked") == 0 ||
-		   strcmp(f->status, "conflict") == 0;
+		   strcmp(f->status, "conflict") == 0 || is_expired(f);
 }
 
-/* The old key was claimed when the message died; a new one has to be free. */
+/* The old key was claimed when the message died; a new one, or a forgotten one, has to be free. */
 static void
 claim_new_key(const inbox_call *call)
 {
@@ -151,13 +175,6 @@ claim_new_key(const inbox_call *call)
 			 errhint("Choose one that no message has.")));
 }
 
-static bool
-same_text(const text *a, const text *b)
-{
-	return VARSIZE_ANY_EXHDR(a) == VARSIZE_ANY_EXHDR(b) &&
-		   memcmp(VARDATA_ANY(a), VARDATA_ANY(b), VARSIZE_ANY_EXHDR(a)) == 0;
-}
-
 static void
 apply(const inbox_home *home, const failure *f)
 {
@@ -169,7 +186,7 @@ apply(const inbox_home *home, const failure *f)
 	inbox_source_lock(home, &call.source);
 	inbox_handler_open(home, inbox_handler_find(f->handler), &handler);
 	inbox_message_one(home, f->row, &call.source, &message);
-	if (!same_text(message.key, f->key))
+	if (is_expired(f) || !same_text(message.key, f->key))
 		claim_new_key(&call);
 	message.verdict = INBOX_APPLIED;
 	inbox_call_apply(&call);
@@ -194,7 +211,7 @@ inbox_retry_one(PG_FUNCTION_ARGS)
 	take_failure(home, &f, values, nulls);
 	if (!can_be_retried(&f))
 		PG_RETURN_BOOL(false);
-	check_failure(&f, new_key && !same_text(PG_GETARG_TEXT_PP(2), f.key));
+	check_failure(&f, new_key ? PG_GETARG_TEXT_PP(2) : NULL);
 	apply(home, &f);
 	resolve_failure(home, values, nulls);
 	PG_RETURN_BOOL(true);

@@ -55,6 +55,13 @@ SELECT m.n, b.key, b.verdict FROM inbox_process_batch(ARRAY[message('k1', '50 da
 	message('k6', '70 days'), message('new', '1 minute')], 'post', 's') b, LATERAL (SELECT b.ordinal AS n) m;
 SELECT key, count(*) FROM ledger GROUP BY key ORDER BY key;
 SELECT source, expired, purged_before IS NOT NULL AS purged FROM inbox_status();
+SELECT handler_signature FROM inbox_serve('s', 'post', NULL);
+SELECT inbox_retry(id) FROM inbox_failure WHERE key = 'k2' AND status = 'expired';
+SELECT inbox_retry(id, key => 'k3') FROM inbox_failure WHERE key = 'k2' AND status = 'expired';
+SELECT inbox_retry(id, key => key) FROM inbox_failure WHERE key = 'k2' AND status = 'expired';
+SELECT inbox_retry(id, key => key) FROM inbox_failure WHERE key = 'k2';
+SELECT status, retry_key FROM inbox_failure WHERE key = 'k2';
+SELECT verdict FROM inbox_process_batch(ARRAY[message('k2', '60 days')], 'post', 's');
 SELECT inbox_discard(id, 'looked at it') FROM inbox_failure WHERE key = 'k1' AND status = 'expired';
 SELECT verdict FROM inbox_process_batch(ARRAY[message('k1', '50 days')], 'post', 's');
 

@@ -90,7 +90,8 @@ SELECT inbox_process('k5', 'bad', 'post', 't');
 UPDATE inbox_source SET purged_before = '2026-02-01' WHERE name = 't';
 SELECT verdict FROM inbox_process_batch(ARRAY[('k6', 'x', NULL, NULL, 'm6', '2026-01-01', NULL, NULL)]::inbox_message[], 'post', 't');
 SELECT max(id) AS k6 FROM inbox_failure \gset
-SELECT inbox_retry(:k6), inbox_discard(:k6, 'too old');
+SELECT inbox_retry(:k6);
+SELECT inbox_discard(:k6, 'too old');
 SELECT verdict FROM inbox_process_batch(ARRAY[('k6', 'x', NULL, NULL, 'm6', '2026-01-01', NULL, NULL)]::inbox_message[], 'post', 't');
 
 -- What is not there.
