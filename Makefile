@@ -181,6 +181,11 @@ VALGRIND_TESTS = $(if $(CI),process batch fail retry order keys-c leaks-c,$(REGR
 .PHONY: valgrind
 valgrind: install-private
 	$(SUITE) valgrind test/valgrind/run $(SERVER_BIN) $(PG_TEST) $(VALGRIND_TESTS)
+# Instructions a message, counted by callgrind, against bench/instructions.budget.
+.PHONY: instructions
+instructions: install-private puller
+	$(MAKE) -s -C bench count PG_CONFIG=$(SERVER_BIN)/pg_config
+	$(SUITE) instructions bench/instructions
 .PHONY: sanitize style tidy
 sanitize:
 	$(SUITE) sanitize $(MAKE) -s -C puller check SAN=address,undefined
