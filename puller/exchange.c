@@ -70,7 +70,7 @@ write_form(const char *const *pairs)
 		{
 			continue;
 		}
-		value = curl_easy_escape(NULL, pairs[1], 0);
+		value = memory_checked(curl_easy_escape(NULL, pairs[1], 0));
 		longer = memory_format("%s%s%s=%s", form, form[0] != '\0' ? "&" : "", pairs[0], value);
 		memory_forget(form);
 		curl_free(value);
@@ -105,7 +105,7 @@ ask_metadata(struct exchange *exchange, const char *what)
 void
 exchange_ask_machine(struct exchange *exchange, const char *scope)
 {
-	char *escaped = curl_easy_escape(NULL, scope, 0);
+	char *escaped = memory_checked(curl_easy_escape(NULL, scope, 0));
 	char *what = memory_format("token?scopes=%s", escaped);
 
 	ask_metadata(exchange, what);

@@ -19,8 +19,8 @@ memory_exhausted(void)
 	_exit(3);
 }
 
-static void *
-checked(void *memory)
+void *
+memory_checked(void *memory)
 {
 	if (memory == NULL)
 	{
@@ -32,19 +32,19 @@ checked(void *memory)
 void *
 memory_new(size_t size)
 {
-	return checked(calloc(1, size > 0 ? size : 1));
+	return memory_checked(calloc(1, size > 0 ? size : 1));
 }
 
 void *
 memory_resize(void *old, size_t size)
 {
-	return checked(realloc(old, size > 0 ? size : 1));
+	return memory_checked(realloc(old, size > 0 ? size : 1));
 }
 
 char *
 memory_copy(const char *bytes, size_t size)
 {
-	char *copy = checked(malloc(size + 1));
+	char *copy = memory_checked(malloc(size + 1));
 
 	if (size > 0)
 	{
@@ -80,5 +80,5 @@ memory_format(const char *format, ...)
 	va_start(arguments, format);
 	size = vasprintf(&text, format, arguments);
 	va_end(arguments);
-	return checked(size >= 0 ? text : NULL);
+	return memory_checked(size >= 0 ? text : NULL);
 }

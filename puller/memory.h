@@ -22,6 +22,9 @@ char *memory_copy_text(const char *text);
 /* For what other libraries allocate and could not: says so, and exits. */
 void memory_exhausted(void) __attribute__((noreturn));
 
+/* The same where it is NULL; returns what it is given. */
+void *memory_checked(void *memory) __attribute__((returns_nonnull));
+
 /* Overwrites and frees a secret; NULL is fine. */
 void memory_forget(char *secret);
 

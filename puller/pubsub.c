@@ -39,7 +39,7 @@ static void send_call(struct call *call);
 static char *
 encode_path(const char *name)
 {
-	char *encoded = curl_easy_escape(NULL, name, 0);
+	char *encoded = memory_checked(curl_easy_escape(NULL, name, 0));
 	char *path = memory_copy_text(encoded);
 	char *out = path;
 
@@ -229,12 +229,12 @@ pubsub_id_size(const char *ack_id)
 static char *
 write_ids(char *const *ack_ids, size_t count, const char *tail)
 {
-	struct json_object *ids = json_object_new_array_ext((int) count);
+	struct json_object *ids = memory_checked(json_object_new_array_ext((int) count));
 	char *body;
 
 	for (size_t i = 0; i < count; i++)
 	{
-		json_object_array_add(ids, json_object_new_string(ack_ids[i]));
+		json_object_array_add(ids, memory_checked(json_object_new_string(ack_ids[i])));
 	}
 	body = memory_format("{\"ackIds\":%s%s}",
 						 json_object_to_json_string_ext(ids, JSON_C_TO_STRING_PLAIN |
