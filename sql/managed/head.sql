@@ -30,10 +30,19 @@ DECLARE
 	schema text := current_setting('managed_inbox.schema');
 	extension record;
 	member record;
+	elsewhere text;
 BEGIN
 	IF schema ~ '["$''\\]' THEN
 		RAISE EXCEPTION 'the schema "%" cannot hold inbox', schema
 			USING HINT = 'Take one without quotes, backslashes and dollar signs in its name.';
+	END IF;
+	SELECT n.nspname INTO elsewhere FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
+		WHERE c.relname = 'inbox_managed' AND n.nspname <> schema;
+	IF FOUND THEN
+		RAISE EXCEPTION 'this database has a managed inbox, in the schema "%"', elsewhere
+			USING DETAIL = 'Two of them would each know half of the keys.',
+				HINT = format('psql -v ON_ERROR_STOP=1 -v schema=%s -f inbox-managed.sql updates it.',
+					elsewhere);
 	END IF;
 	IF to_regnamespace(quote_ident(schema)) IS NULL THEN
 		EXECUTE format('CREATE SCHEMA %I', schema);

@@ -2,6 +2,7 @@ DO $inbox_block$
 DECLARE
 	schema text := current_setting('managed_inbox.schema');
 	left_over regprocedure;
+	stranger record;
 BEGIN
 	EXECUTE format('INSERT INTO %I.inbox_managed (version) VALUES (%L) ON CONFLICT DO NOTHING',
 		schema, '@version@');
@@ -11,6 +12,22 @@ BEGIN
 		AND l.lanname = 'c'
 	LOOP
 		EXECUTE format('DROP FUNCTION %s', left_over);
+	END LOOP;
+	-- A superuser may have run this: what is SECURITY DEFINER must not get more than the tables'
+	-- owner, who in turn is to be able to update it.
+	FOR stranger IN
+		SELECT o.what, c.relowner::regrole AS owner
+		FROM pg_class c, LATERAL (
+			SELECT format('FUNCTION %s', p.oid::regprocedure) AS what, p.proowner AS owner
+			FROM pg_proc p WHERE p.pronamespace = c.relnamespace AND p.proname LIKE 'inbox\_%'
+			UNION ALL
+			SELECT format('TABLE %s', t.oid::regclass), t.relowner
+			FROM pg_class t WHERE t.relnamespace = c.relnamespace AND t.relname = 'inbox_managed'
+		) o
+		WHERE c.relname = 'inbox_claim' AND c.relnamespace = quote_ident(schema)::regnamespace
+			AND o.owner <> c.relowner
+	LOOP
+		EXECUTE format('ALTER %s OWNER TO %s', stranger.what, stranger.owner);
 	END LOOP;
 END
 $inbox_block$;

@@ -85,6 +85,15 @@ is(worker("SELECT box.inbox_result('n2')"), '"p"', 'and the results');
 is($node->safe_psql('box', "SELECT string_agg(name, ',') FROM box.inbox_check() WHERE NOT ok AND name <> 'fsync'"),
     '', 'nothing is wrong with it');
 is($node->safe_psql('box', 'SELECT count(*) FROM ledger'), '53', 'each message was applied once');
+is($node->safe_psql('box', "SELECT string_agg(DISTINCT o::regrole::text, ',') FROM (SELECT proowner FROM pg_proc WHERE proname LIKE 'inbox\\_%' "
+      . "UNION ALL SELECT relowner FROM pg_class WHERE relname LIKE 'inbox\\_%' AND relkind IN ('r', 'v', 'S')) x(o)"),
+    'installer', 'all of it belongs to who installed it first');
+ok(install('installer'), 'and can update it');
+
+# The file run without the schema's name would make a second one.
+my $forgotten = installation('installer');
+$forgotten->[5] = 'schema=other';
+like((run_command($forgotten))[1], qr/ERROR: .*in the schema "box"/, 'a second one is refused');
 
 # A step to a newer version is made once.
 my $upgrades = PostgreSQL::Test::Utils::tempdir();
