@@ -134,16 +134,19 @@ PULLERS = 3
 PASSAGES = $(if $(CI),1,5)
 TORTURE_RUN = test/torture/run $(or $(TORTURE_SEED),--failed test/torture/seeds) --seconds $(SECONDS) --pullers $(PULLERS)
 TORTURE_VARIANT = $(if $(MANAGED),INBOX_VARIANT=managed)
-.PHONY: torture-build torture torture-managed torture-sweep
+TORTURES = torture torture-managed torture-sweep
+.PHONY: torture-build $(TORTURES) $(TORTURES:%=%-here)
+$(TORTURES):
+	@test/env/unprivileged $(MAKE) --no-print-directory -s $@-here
 torture-build: server managed pubsub
 	@test/torture/build $(TORTURE_SERVER)
-torture: torture-build
+torture-here: torture-build
 	$(TORTURE) $(TORTURE_VARIANT) $(SUITE) torture $(TORTURE_RUN)
-torture-managed: torture-build
+torture-managed-here: torture-build
 	$(TORTURE) INBOX_VARIANT=managed $(SUITE) torture-managed $(TORTURE_RUN)
-torture-sweep: torture-build
-	$(TORTURE) $(TORTURE_VARIANT) $(SUITE) torture-sweep test/torture/run --sweep --passages $(PASSAGES) \
-		$(TORTURE_SEED)
+torture-sweep-here: torture-build
+	$(TORTURE) $(TORTURE_VARIANT) $(SUITE) torture-sweep test/torture/run --sweep \
+		--passages $(PASSAGES) $(TORTURE_SEED)
 # The Pub/Sub server of the tests: its own tests, and what it has in common with Google's emulator
 # and with Google's own clients.
 .PHONY: pubsub-server conformance
