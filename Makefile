@@ -179,6 +179,19 @@ fuzz-puller:
 	$(MAKE) -s -k -C puller fuzz SECONDS=$(FUZZ_SECONDS)
 fuzz-pubsub:
 	$(MAKE) -s -k -C test/pubsub fuzz SECONDS=$(FUZZ_SECONDS)
+# Memory that runs out at every place, and each call of libpq and libcurl that fails; in CI the first
+# of each function, otherwise all (EXHAUST_CALLS).
+EXHAUST_CALLS = $(if $(CI),1)
+.PHONY: exhaust exhaust-here
+exhaust: install-private puller-san pubsub
+	rm -rf $(OUT)/exhaust && mkdir -p $(OUT)/exhaust
+	$(TAP) TESTDIR=$(OUT)/exhaust EXHAUST_CALLS=$(EXHAUST_CALLS) $(SUITE) exhaust $(MAKE) -s -k exhaust-here
+exhaust-here: exhaust-memory exhaust-calls
+.PHONY: exhaust-memory exhaust-calls
+exhaust-memory:
+	$(MAKE) -s -k -C puller exhaust
+exhaust-calls:
+	prove -v test/exhaust
 # The extension in a server under valgrind: all regression tests, or in CI some that go everywhere.
 VALGRIND_TESTS = $(if $(CI),process batch fail retry order keys-c leaks-c,$(REGRESS_TESTS))
 .PHONY: valgrind
