@@ -223,7 +223,9 @@ BEGIN
 		SELECT * INTO STRICT src FROM @extschema@.inbox_managed_source(source);
 	END IF;
 
-	IF src.holding OR src.purged_before IS NOT NULL THEN
+	IF src.holding OR EXISTS (SELECT FROM unnest(times) AS t(publish_time)
+		WHERE t.publish_time < src.purged_before)
+	THEN
 		SELECT * INTO look FROM @extschema@.inbox_managed_hold(src.id, src.parks,
 			src.purged_before, keys, ordering_keys, times);
 		held := look.held;

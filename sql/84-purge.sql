@@ -180,7 +180,7 @@ BEGIN
 	THEN
 		SELECT r.* INTO run FROM @extschema@.inbox_purge_run r;
 		state := CASE WHEN run.id IS NOT NULL AND run.finished_at IS NULL AND run.runner <> me
-				AND run.batch_at > clock_timestamp() - interval '1 minute' THEN 'busy'
+				AND run.batch_at > clock_timestamp() - interval '10 seconds' THEN 'busy'
 			WHEN NOT EXISTS (SELECT FROM @extschema@.inbox_source s
 				WHERE s.dedup_window IS NOT NULL OR s.settled_window IS NOT NULL) THEN 'idle'
 			WHEN run.id IS NULL OR run.finished_at IS NOT NULL

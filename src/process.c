@@ -127,6 +127,20 @@ refuse_conflict(const inbox_call *call, const inbox_message *message)
 				 quote_literal_cstr(text_to_cstring(call->source.name)))));
 }
 
+/* Seldom true, so that a source that forgets is as fast as one that does not. */
+static bool
+any_is_old(const inbox_call *call)
+{
+	for (int i = 0; i < call->count; i++)
+	{
+		const inbox_message *message = &call->messages[i];
+
+		if (message->published && message->publish_time < call->source.purged_before)
+			return true;
+	}
+	return false;
+}
+
 static void
 decide(inbox_call *call)
 {
@@ -134,7 +148,7 @@ decide(inbox_call *call)
 
 	inbox_message_hash(call->messages, call->count);
 	inbox_claims_open(&claims, call->messages, call->count);
-	if (call->source.forgetful || call->source.holding)
+	if ((call->source.forgetful && any_is_old(call)) || call->source.holding)
 	{
 		/* Neither too old nor held back is what was applied before. */
 		inbox_claims_find(call->home, &call->source, &claims);
