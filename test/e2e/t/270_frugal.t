@@ -33,7 +33,7 @@ sub peak
 my @idle = map { Inbox::Scene->new($_, 'idle', ms => 0) } Inbox::Service::kinds();
 foreach my $scene (@idle)
 {
-    $scene->{puller} = $scene->puller(options => ['--workers=4']);
+    $scene->{puller} = $scene->puller(options => [ '--workers=4', '--listen=0' ]);
     $scene->publish(Inbox::Ledger::payment('first', 1, 1));
     $scene->{puller}->wait_event('message');
 }

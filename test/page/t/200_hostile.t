@@ -171,6 +171,25 @@ subtest 'a storm' => sub {
     waitpid($storm, 0);
 };
 
+subtest 'a database that is slow to say how it stands' => sub {
+    my $known = wait_until('it to be known', sub { Inbox::Page::status($url)->{database}{known} }, 20, 0.5);
+    is($known->{status}{dead}, 0, 'as long as it is not slow, it tells');
+    $node->safe_psql('postgres', q{DO $$ BEGIN EXECUTE replace(pg_get_functiondef('inbox_status'::regproc),
+        'FROM public.inbox_source s', 'FROM pg_sleep(30) z, public.inbox_source s'); END $$});
+    my $error = wait_until('it not to be', sub { Inbox::Page::status($url)->{database}{error} }, 20, 0.5);
+    like($error, qr/statement timeout, SQLSTATE 57014/, "the page says so: $error");
+    my $slowest = 0;
+    foreach (1 .. 12)
+    {
+        Inbox::Page::status($url);
+        my $seconds = pace();
+        $slowest = $seconds if $seconds > $slowest;
+    }
+    cmp_ok($slowest, '<', 5, "messages do not wait for it: $slowest s at most");
+    cmp_ok(scalar $puller->events('look_failed'), '>=', 1, 'and the log says so');
+    is(scalar $puller->events('transaction_failed'), 0, 'no transaction with messages fails');
+};
+
 my @slow = grep { $_->{took} > 1 } $puller->events('slow_turn');
 is_deeply(\@slow, [], 'the loop never stood still');
 is($puller->stop, 0, 'stops with status 0');
