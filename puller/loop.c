@@ -13,6 +13,7 @@
 #include "health.h"
 #include "listen.h"
 #include "log.h"
+#include "notify.h"
 #include "stop.h"
 
 /* A turn that takes longer than this has blocked somewhere, and leases are at stake. */
@@ -111,7 +112,9 @@ wait_for_something(struct puller *puller, int signals)
 	unsigned count = 2;
 	int64_t now = clock_ms();
 	int64_t deadline = flow_deadline(puller, now);
+	int64_t alive = notify_deadline(&puller->notify);
 
+	deadline = alive < deadline ? alive : deadline;
 	if (puller->listen != NULL)
 	{
 		int64_t sooner = listen_deadline(puller->listen, now);
@@ -145,6 +148,7 @@ note_time(struct puller *puller, int64_t now)
 	struct metrics *metrics = &puller->metrics;
 
 	log_step(false);
+	notify_step(&puller->notify, puller, now);
 	if (now >= puller->history.end_ms)
 	{
 		history_take(&puller->history, metrics, puller->board.held, (int) health_state(puller, now),
@@ -195,6 +199,7 @@ loop_run(struct puller *puller)
 {
 	int signals = open_signals();
 
+	notify_init(&puller->notify);
 	while (!puller->done)
 	{
 		if (!turn(puller, signals) && !puller->done)

@@ -31,6 +31,7 @@
 #include "look.h"
 #include "message.h"
 #include "metrics.h"
+#include "notify.h"
 #include "pubsub.h"
 #include "purge.h"
 #include "trouble.h"
@@ -111,6 +112,7 @@ struct puller
 	struct look look;
 	struct troubles troubles;
 	struct listen *listen; /* NULL: nobody is listened to */
+	struct notify notify;
 	int64_t started_us;	   /* CLOCK_REALTIME */
 
 	struct worker worker[WORKERS_MAX];
