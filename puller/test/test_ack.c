@@ -20,6 +20,7 @@
 struct call
 {
 	size_t count;
+	size_t bytes;
 	char ids[PUBSUB_MAX_IDS][16];
 	pubsub_callback callback;
 	void *context;
@@ -43,9 +44,11 @@ __wrap_pubsub_acknowledge(struct pubsub *pubsub, char *const *ack_ids, size_t co
 	assert_true(call_count <= CALLS_MAX);
 	assert_in_range(count, 1, PUBSUB_MAX_IDS);
 	call->count = count;
+	call->bytes = 0;
 	for (size_t i = 0; i < count; i++)
 	{
 		snprintf(call->ids[i], sizeof(call->ids[i]), "%s", ack_ids[i]);
+		call->bytes += pubsub_id_size(ack_ids[i]);
 	}
 	call->callback = callback;
 	call->context = context;
@@ -189,6 +192,39 @@ lease_that_ended_is_given_up(void **state)
 	assert_true(ack_is_idle(&ack));
 }
 
+static void
+add_long(size_t count, size_t size)
+{
+	char *name = memory_new(size + 1);
+
+	for (size_t i = 0; i < count; i++)
+	{
+		snprintf(name, size + 1, "%0*zu", (int) size, i);
+		add(name, NULL);
+	}
+	free(name);
+}
+
+/* The service refuses a request that is too large as a whole. */
+static void
+long_ids_take_more_requests(void **state)
+{
+	(void) state;
+	add_long(PUBSUB_MAX_IDS, 600);
+	step();
+	assert_int_equal(calls[0].count, PUBSUB_MAX_ID_BYTES / 603);
+	assert_in_range(calls[0].bytes, PUBSUB_MAX_ID_BYTES - 603, PUBSUB_MAX_ID_BYTES);
+	answer(PUBSUB_OK, NULL);
+	step();
+	assert_int_equal(calls[0].count, PUBSUB_MAX_IDS - PUBSUB_MAX_ID_BYTES / 603);
+	answer(PUBSUB_OK, NULL);
+	assert_int_equal(ack.acked, PUBSUB_MAX_IDS);
+	/* One that is too long for any goes alone, for the service to judge. */
+	add_long(2, PUBSUB_MAX_ID_BYTES);
+	step();
+	assert_int_equal(calls[0].count, 1);
+}
+
 /* With one request of 1000 under way the next 1000 may go, but not of ordering keys. */
 static void
 ordered_ones_wait_for_the_one_before_and_the_loop_sleeps(void **state)
@@ -312,6 +348,7 @@ main(void)
 		cmocka_unit_test_setup_teardown(lease_that_ended_is_given_up, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(ordered_ones_wait_for_the_one_before_and_the_loop_sleeps,
 										set_up, tear_down),
+		cmocka_unit_test_setup_teardown(long_ids_take_more_requests, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(others_pass_ordered_ones, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(ordered_ones_keep_their_order_when_sent_again, set_up,
 										tear_down),

@@ -21,6 +21,7 @@
 struct call
 {
 	int seconds;
+	size_t bytes;
 	size_t count;
 	char ids[256]; /* the first of them, as "a b" */
 	int64_t sent_ms;
@@ -62,6 +63,10 @@ __wrap_pubsub_modify_ack_deadline(struct pubsub *pubsub, char *const *ack_ids, s
 						  .sent_ms = now_ms,
 						  .callback = callback,
 						  .context = context};
+	for (size_t i = 0; i < count; i++)
+	{
+		call->bytes += pubsub_id_size(ack_ids[i]);
+	}
 	for (size_t i = 0; i < count && at < sizeof(call->ids) / 2; i++)
 	{
 		at += (size_t) snprintf(call->ids + at, sizeof(call->ids) - at, "%s%s", i > 0 ? " " : "",
@@ -269,6 +274,24 @@ many_are_sent_in_parts(void **state)
 /* ---- returns -------------------------------------------------------------------------------- */
 
 static void
+long_ids_take_more_requests(void **state)
+{
+	char name[601];
+
+	(void) state;
+	for (int i = 0; i < PUBSUB_MAX_IDS; i++)
+	{
+		snprintf(name, sizeof(name), "%0600d", i);
+		hold(name, NULL);
+	}
+	wait_for_due();
+	assert_int_equal(call_count, 2);
+	assert_int_equal(calls[0].count + calls[1].count, PUBSUB_MAX_IDS);
+	assert_in_range(calls[0].bytes, PUBSUB_MAX_ID_BYTES - 603, PUBSUB_MAX_ID_BYTES);
+	assert_in_range(calls[1].bytes, 1, PUBSUB_MAX_ID_BYTES);
+}
+
+static void
 each_pause_has_a_request(void **state)
 {
 	struct message *messages[4];
@@ -330,6 +353,7 @@ main(void)
 		cmocka_unit_test_setup_teardown(lost_lease_takes_what_follows_along, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(bad_id_costs_no_other_lease, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(many_are_sent_in_parts, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(long_ids_take_more_requests, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(each_pause_has_a_request, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(returned_message_is_forgotten_with_the_answer, set_up,
 										tear_down),
