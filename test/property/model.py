@@ -106,10 +106,13 @@ class Model:
     def has_excuse(self, intent, shared, row):
         """
         Attempts are a key's, and another intent of it may have used them up. A message that is
-        there twice, or fails for now whenever its backend is killed, may be taken for the reason.
+        there twice, or fails for now whenever its backend is killed, may be taken for the reason; so
+        may any that ran at more kills than it has attempts: at the first among others, then alone.
         """
         if row['sqlstate'] == 'IX006':
-            return bool(intent.times) or self.stream.messages.count(intent) > 1 or shared
+            return (bool(intent.times) or self.stream.messages.count(intent) > 1 or shared
+                    or self.stream.kill == 'backend'
+                    and len(self.stream.kills) > self.stream.max_attempts)
         return bool(intent.times) and shared and intent.lane is None
 
     def check_attempts(self, intent, row):
