@@ -65,7 +65,14 @@ settle_run(struct worker *worker, const struct db_answer *answer)
 	metrics_batch(metrics, count, answer->call_us, answer->took_us);
 	for (size_t i = 0; i < count; i++)
 	{
-		switch (verdict_of(worker->puller, messages[i], answer->rows, i))
+		enum verdict verdict = verdict_of(worker->puller, messages[i], answer->rows, i);
+
+		/* Who waits for an earlier message would wait for ever: nothing ends it here. */
+		if (verdict == VERDICT_LATER && worker->puller->config->shadow)
+		{
+			verdict = VERDICT_DURABLE;
+		}
+		switch (verdict)
 		{
 			case VERDICT_DURABLE:
 				metrics_age(metrics, messages[i]->publish_time, now_us);
@@ -166,7 +173,7 @@ static void
 run_alone(struct worker *worker, const struct db_answer *answer)
 {
 	struct contention *contention = &worker->puller->contention;
-	bool was_alone = worker->db.lock == DB_LOCK_EXCLUSIVE;
+	bool was_alone = worker->db.lock != DB_LOCK_SHARED;
 
 	contention_meet(contention, clock_ms());
 	metrics_failure(&worker->puller->metrics, answer->sqlstate);

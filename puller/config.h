@@ -33,6 +33,7 @@ struct config
 	char *source;		   /* default: the subscription */
 	struct key_rules keys; /* default: attribute:idempotency_key */
 	bool take_over;
+	bool shadow;		  /* every transaction ends in ROLLBACK, and is reported */
 	bool as_dead_letters; /* no handler: every message becomes a dead letter of "source" */
 
 	/* Pub/Sub */

@@ -105,6 +105,13 @@ check_subscription(const struct config *config, struct fault *fault)
 static bool
 check_handler(const struct config *config, struct fault *fault)
 {
+	if (config->as_dead_letters && config->shadow)
+	{
+		return fault_set(fault,
+						 memory_copy_text("--shadow has nothing to run with "
+										  "--as-dead-letters"),
+						 memory_copy_text("Leave out one of them."));
+	}
 	if (config->as_dead_letters)
 	{
 		return config->handler == NULL ||

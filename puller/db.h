@@ -57,14 +57,14 @@ struct db_facts
  */
 enum db_lock
 {
-	DB_LOCK_NONE, /* no handler runs */
+	DB_LOCK_NONE, /* no handler runs, or nothing of it stays */
 	DB_LOCK_SHARED,
 	DB_LOCK_EXCLUSIVE
 };
 
 enum db_outcome
 {
-	DB_COMMITTED, /* durable, and answered as such */
+	DB_COMMITTED, /* durable, and answered as such; with --shadow: rolled back as it was meant */
 	DB_FAILED,	  /* rolled back for sure */
 	DB_UNKNOWN	  /* the connection was lost, or a warning came with the COMMIT */
 };

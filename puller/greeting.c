@@ -41,6 +41,13 @@ enum
 	FACT_TIMELINE
 };
 
+/* The fields of a shadow's greeting behind those that all have. */
+enum
+{
+	SHADOW_SOURCES = 4,
+	SHADOW_SERVED
+};
+
 void
 greeting_free_facts(struct db_facts *facts)
 {
@@ -85,6 +92,32 @@ ask_version(struct db *db)
 	char *version = find_version(db);
 	char *sql = memory_format("SELECT %s, NULL, NULL", version);
 	bool sent = PQsendQueryParams(db->connection, sql, 0, NULL, NULL, NULL, NULL, 0) == 1;
+
+	free(version);
+	free(sql);
+	return sent;
+}
+
+static bool
+is_shadow(const struct db *db)
+{
+	return db->config->shadow && !db->config->check;
+}
+
+/* A shadow serves nothing; whom it would take messages from has to be known. */
+static bool
+ask_as_shadow(struct db *db)
+{
+	const struct config *config = db->config;
+	const char *values[] = {config->handler, config->source, config->subscription};
+	static const Oid types[] = {25, 25, 25};
+	char *version = find_version(db);
+	char *sql =
+		memory_format("SELECT %s, %s.inbox_handler($1), NULL, (SELECT pg_catalog.count(*) FROM"
+					  " %s.inbox_served($2)), (SELECT pg_catalog.min(s.source) FROM"
+					  " %s.inbox_status() s WHERE s.subscription OPERATOR(pg_catalog.=) $3)",
+					  version, db->facts.schema, db->facts.schema, db->facts.schema);
+	bool sent = PQsendQueryParams(db->connection, sql, 3, types, values, NULL, NULL, 0) == 1;
 
 	free(version);
 	free(sql);
@@ -282,6 +315,32 @@ refuse_error(const struct db *db, const PGresult *result, enum db_refusal *refus
 }
 
 static bool
+check_shadow(const struct db *db, const PGresult *result, enum db_refusal *refusal)
+{
+	char *hint = NULL;
+
+	if (!PQgetisnull(result, 0, SHADOW_SERVED))
+	{
+		hint = memory_format("make a second subscription to its topic and give that; source %s "
+							 "is served from this one",
+							 PQgetvalue(result, 0, SHADOW_SERVED));
+		log_refused(db, NULL, "a shadow would take the messages of the subscription away", NULL,
+					hint);
+		*refusal = DB_REFUSED_MISMATCH;
+	}
+	else if (strcmp(PQgetvalue(result, 0, SHADOW_SOURCES), "0") == 0)
+	{
+		hint = memory_format("SELECT %s.inbox_configure('%s') makes it, or inbox_import() with "
+							 "the keys of another consumer",
+							 db->facts.schema, db->config->source);
+		log_refused(db, NULL, "the source is not there, and a shadow makes nothing", NULL, hint);
+		*refusal = DB_REFUSED_MISSING;
+	}
+	free(hint);
+	return hint == NULL;
+}
+
+static bool
 take_answer(struct db *db, const PGresult *result, enum db_refusal *refusal)
 {
 	if (PQresultStatus(result) != PGRES_TUPLES_OK || PQntuples(result) != 1)
@@ -300,7 +359,7 @@ take_answer(struct db *db, const PGresult *result, enum db_refusal *refusal)
 	}
 	db->facts.handler = copy_field(result, 2);
 	db->facts.lock_key = copy_field(result, 3);
-	return check_versions(db, refusal);
+	return check_versions(db, refusal) && (!is_shadow(db) || check_shadow(db, result, refusal));
 }
 
 static enum greeting_outcome
@@ -310,8 +369,9 @@ next_step(struct db *db)
 	db->greeted = false;
 	if (db->step == 1)
 	{
-		bool asked =
-			db->config->as_dead_letters || db->config->check ? ask_version(db) : ask_to_serve(db);
+		bool asked = db->config->as_dead_letters || db->config->check ? ask_version(db)
+					 : is_shadow(db)								  ? ask_as_shadow(db)
+																	  : ask_to_serve(db);
 
 		db->flush = true;
 		return asked ? GREETING_GOES_ON : GREETING_FAILED;

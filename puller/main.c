@@ -67,6 +67,10 @@ main(int argc, char **argv)
 	status = loop_run(&puller);
 	log_step(true);
 	log_end(&puller, status);
+	if (config.shadow)
+	{
+		shadow_report(&puller, stdout);
+	}
 	puller_free(&puller);
 	config_free(&config);
 	return status;

@@ -83,6 +83,18 @@ const struct option_row option_table[] = {
 				"two handlers on one source take each other's messages. Give it for one start.",
 	},
 	{
+		.name = "shadow",
+		.kind = OPTION_BOOL,
+		.group = OPTION_CONSUMED,
+		.initial = "off",
+		.offset = MEMBER(shadow),
+		.help = "Runs the handler for every message, rolls it back, acknowledges the message and "
+				"reports at the end what would have happened: verdicts, errors by SQLSTATE, times. "
+				"Nothing in the database changes, but for sequences. Give it a second "
+				"subscription to the topic: what it consumes is lost to others. The source has to "
+				"be there; with the keys of another consumer in it, it shows what is a duplicate.",
+	},
+	{
 		.name = "as-dead-letters",
 		.kind = OPTION_BOOL,
 		.group = OPTION_CONSUMED,

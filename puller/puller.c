@@ -65,6 +65,7 @@ puller_free(struct puller *puller)
 	}
 	free_messages(&puller->board);
 	purge_free(&puller->purge);
+	shadow_free(&puller->shadow);
 	listen_free(puller->listen);
 	connector_free(puller->connector);
 	http_free(puller->http);

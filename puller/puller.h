@@ -34,6 +34,7 @@
 #include "notify.h"
 #include "pubsub.h"
 #include "purge.h"
+#include "shadow.h"
 #include "trouble.h"
 
 #define WORKERS_MAX 64
@@ -128,6 +129,7 @@ struct puller
 	char *timeline;
 
 	struct purge purge;
+	struct shadow shadow;
 
 	bool stopping;
 	int64_t stop_deadline;

@@ -189,7 +189,7 @@ send_batch(struct purge *purge, int64_t now)
 static bool
 is_wanted(const struct puller *puller)
 {
-	return puller->config->purge_every > 0 && !puller->stopping &&
+	return puller->config->purge_every > 0 && !puller->config->shadow && !puller->stopping &&
 		   puller->db_down_since == CLOCK_NEVER;
 }
 

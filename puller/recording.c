@@ -44,6 +44,13 @@ recorded(struct worker *worker, const PGresult *rows)
 	struct verdict_of_failure verdict =
 		verdict_of_failure(worker->puller, message, &worker->failure, rows);
 
+	if (worker->puller->config->shadow)
+	{
+		/* Nothing counts its attempts, so there is no other one. */
+		shadow_fail(&worker->puller->shadow, &worker->failure, message);
+		verdict = (struct verdict_of_failure){.durable = true};
+	}
+
 	worker->puller->progress_ms = clock_ms();
 	backoff_reset(&worker->backoff);
 	if (verdict.halted)

@@ -106,7 +106,8 @@ transaction_send(struct db *db, const struct db_statement *statement)
 		   send_plain(db, first_settings) && send_plain(db, lock) && send_plain(db, settings) &&
 		   send_statement(db, statement) && send_plain(db, "SET CONSTRAINTS ALL IMMEDIATE") &&
 		   PQpipelineSync(db->connection) == 1 && !FAULT_POINT("commit-send") &&
-		   send_plain(db, "COMMIT") && PQpipelineSync(db->connection) == 1;
+		   send_plain(db, db->config->shadow ? "ROLLBACK" : "COMMIT") &&
+		   PQpipelineSync(db->connection) == 1;
 	free(first_settings);
 	free(lock);
 	free(settings);
@@ -284,12 +285,16 @@ describe_error(const struct db *db, struct db_answer *answer)
 	answer->deferred = db->error_step > STEP_STATEMENT;
 }
 
-/* COMMIT of a failed transaction succeeds: only its tag tells that it was a ROLLBACK. */
+/*
+ * COMMIT of a failed transaction succeeds: only its tag tells that it was a ROLLBACK. A shadow's ends
+ * as it should by ROLLBACK, as nothing is promised of it.
+ */
 static bool
 is_committed(const struct db *db)
 {
 #ifndef INBOX_WITHOUT_COMMIT_TAG
-	return db->commit_answered && db->error == NULL && db->rows != NULL;
+	return (db->config->shadow ? db->rolled_back : db->commit_answered) && db->error == NULL &&
+		   db->rows != NULL;
 #else
 	return (db->commit_answered || db->rolled_back) && db->rows != NULL;
 #endif

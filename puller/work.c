@@ -153,7 +153,8 @@ send_run(struct worker *worker, struct message *const *messages, size_t count)
 	worker->run_count = count;
 	messages[0]->noted = false;
 	statement.lock =
-		messages[0]->suspect || contention_is_exclusive(&worker->puller->contention, clock_ms())
+		config->shadow ? DB_LOCK_NONE
+		: messages[0]->suspect || contention_is_exclusive(&worker->puller->contention, clock_ms())
 			? DB_LOCK_EXCLUSIVE
 			: DB_LOCK_SHARED;
 	add_bytes(&statement, worker->db.facts.message_array_type, &bytes);

@@ -48,6 +48,10 @@ test_usage(void **state)
 		 {0},
 		 "--json is given without --check or --seek",
 		 "Add --check; logs are in JSON by --log-format json."},
+		{{"--subscription", SUBSCRIPTION, "--shadow", "--as-dead-letters", "--source", "s"},
+		 {EMULATOR},
+		 "--shadow has nothing to run with --as-dead-letters",
+		 "Leave out one of them."},
 		{{GOOD, "--yes"}, {0}, "--yes is given without --seek", "Leave it out, or add --seek."},
 		{{GOOD, "--seek", "2026-01-31T12:00:00Z", "--check"},
 		 {0},
@@ -57,8 +61,7 @@ test_usage(void **state)
 		 {0},
 		 "--seek \"yesterday\" is not a time",
 		 "Write it in UTC, as 2026-01-31T12:00:00Z, or restore-point to have it worked out from "
-		 "the "
-		 "database."},
+		 "the database."},
 		{{"--seek", "restore-point"},
 		 {EMULATOR},
 		 "no subscription is given",
