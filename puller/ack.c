@@ -65,6 +65,7 @@ ack_drop(struct ack *ack)
 	for (message = TAILQ_FIRST(&ack->board->list[MESSAGE_ACKING]); message != NULL; message = next)
 	{
 		next = TAILQ_NEXT(message, link);
+		message_end_lane(ack->board, message);
 		if (message->request != 0)
 		{
 			message->lease_end = 0; /* send_again() gives it up */

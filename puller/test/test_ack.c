@@ -337,6 +337,45 @@ dropped_ones_are_not_sent_again(void **state)
 	assert_true(ack_is_idle(&ack));
 }
 
+static struct message *
+hold(const char *message_id, const char *ordering_key)
+{
+	struct message *message = message_new();
+
+	message->message_id = memory_copy_text(message_id);
+	message->ordering_key = memory_copy_text(ordering_key);
+	message->lease_end = clock_ms() + LONG_LEASE_MS;
+	message_hold(&board, message);
+	return message;
+}
+
+/* What was dropped may have to be applied again, and what is behind it comes after it. */
+static void
+dropped_ones_take_their_followers_with_them(void **state)
+{
+	struct message *before;
+	struct message *behind[2];
+	struct message *other;
+
+	(void) state;
+	before = hold("before", "waits");
+	add("sent", "sent");
+	step();
+	add("waits", "waits");
+	behind[0] = hold("behind the sent", "sent");
+	behind[1] = hold("behind the waiting", "waits");
+	other = hold("of another", "other");
+	ack_drop(&ack);
+	assert_int_equal(behind[0]->lease_end, 0);
+	assert_int_equal(behind[1]->lease_end, 0);
+	assert_true(before->lease_end > clock_ms());
+	assert_true(other->lease_end > clock_ms());
+	message_forget(&board, before);
+	message_forget(&board, behind[0]);
+	message_forget(&board, behind[1]);
+	message_forget(&board, other);
+}
+
 int
 main(void)
 {
@@ -356,6 +395,8 @@ main(void)
 		cmocka_unit_test_setup_teardown(listed_ids_fail_and_all_others_are_done, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(ids_that_fail_for_now_are_paused_for, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(dropped_ones_are_not_sent_again, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(dropped_ones_take_their_followers_with_them, set_up,
+										tear_down),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
