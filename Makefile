@@ -240,13 +240,14 @@ demo-here: install-private puller pubsub
 
 # ---- benchmarks: QUICK=1 takes less than two minutes and says less --------------------------
 
-.PHONY: bench bench-contention bench-purge bench-here bench-contention-here bench-purge-here
-bench bench-contention bench-purge:
+BENCHES = bench bench-contention bench-purge
+.PHONY: $(BENCHES) $(BENCHES:%=%-here)
+$(BENCHES):
 	@test/env/packages build demo
 	@test/env/unprivileged $(MAKE) --no-print-directory -s $@-here
-bench-here bench-contention-here bench-purge-here: install-private managed puller pubsub
+$(BENCHES:%=%-here): install-private managed puller pubsub
 	@$(MAKE) -C bench PG_CONFIG=$(SERVER_BIN)/pg_config
-	@bench/$(or $(findstring contention,$@),$(findstring purge,$@),run)
+	@$(if $(filter bench-here,$@),bench/run && bench/path,bench/$(patsubst bench-%-here,%,$@))
 
 # Messages a second through pull and acknowledge of the tests' Pub/Sub server.
 .PHONY: bench-pubsub

@@ -5,11 +5,13 @@
  *
  *	driver --dbname CONNINFO --statement SQL --statement SQL [--keys ordered|random] [--rounds N]
  *		[--warm N] [--batches N] [--size N] [--payload BYTES] [--accounts N]
+ *		[--in-order] [--changed]
  *
  * $1 is an array of inbox_message; with --columns instead of --statement $1 to $3 are the columns
  * of their claims. Each statement has a connection of its own; it is the first one in every second
- * round. Everything is built before the clock starts. Prints a line a round, with for each
- * statement: messages a second, microseconds of the backend's processor time a message.
+ * round, unless --in-order says otherwise. With --changed the second one's payloads conflict.
+ * Everything is built before the clock starts. Prints a line a round, with for each statement:
+ * messages a second, microseconds of the backend's processor time a message.
  */
 #include <getopt.h>
 #include <stdbool.h>
@@ -44,6 +46,7 @@ struct task
 	struct lane lane[LANES];
 	int lanes;
 	bool in_order; /* the second statement is never the first */
+	bool changed;  /* it gets other payloads for the same keys */
 	struct payment_kind kind;
 	size_t rounds;
 	size_t warm;	/* further rounds, before those that count */
@@ -51,13 +54,19 @@ struct task
 	size_t size;	/* messages in a transaction */
 };
 
-static const struct option options[] = {
-	{"dbname", required_argument, NULL, 'd'},	{"statement", required_argument, NULL, 's'},
-	{"columns", required_argument, NULL, 'c'},	{"in-order", no_argument, NULL, 'i'},
-	{"keys", required_argument, NULL, 'k'},		{"rounds", required_argument, NULL, 'r'},
-	{"warm", required_argument, NULL, 'w'},		{"batches", required_argument, NULL, 'b'},
-	{"size", required_argument, NULL, 'n'},		{"payload", required_argument, NULL, 'p'},
-	{"accounts", required_argument, NULL, 'a'}, {NULL, 0, NULL, 0}};
+static const struct option options[] = {{"dbname", required_argument, NULL, 'd'},
+										{"statement", required_argument, NULL, 's'},
+										{"columns", required_argument, NULL, 'c'},
+										{"in-order", no_argument, NULL, 'i'},
+										{"changed", no_argument, NULL, 'x'},
+										{"keys", required_argument, NULL, 'k'},
+										{"rounds", required_argument, NULL, 'r'},
+										{"warm", required_argument, NULL, 'w'},
+										{"batches", required_argument, NULL, 'b'},
+										{"size", required_argument, NULL, 'n'},
+										{"payload", required_argument, NULL, 'p'},
+										{"accounts", required_argument, NULL, 'a'},
+										{NULL, 0, NULL, 0}};
 
 static size_t
 number(const char *text)
@@ -99,6 +108,9 @@ take_option(struct task *task, int option)
 		case 'i':
 			task->in_order = true;
 			break;
+		case 'x':
+			task->changed = true;
+			break;
 		case 'k':
 			task->kind.keys = strcmp(optarg, "random") == 0 ? PAYMENT_RANDOM : PAYMENT_ORDERED;
 			break;
@@ -131,6 +143,9 @@ static void
 fill(const struct task *task, const struct lane *lane, uint64_t first,
 	 struct session_parameters *parameters)
 {
+	struct payment_kind kind = task->kind;
+
+	kind.changed = task->changed && lane != task->lane;
 	parameters->count = lane->columns ? PAYMENT_COLUMNS : 1;
 	for (int i = 0; i < parameters->count; i++)
 	{
@@ -139,11 +154,11 @@ fill(const struct task *task, const struct lane *lane, uint64_t first,
 		buffer_init(value, PARAMETER_LIMIT);
 		if (lane->columns)
 		{
-			payment_column(value, i, &task->kind, first, task->size);
+			payment_column(value, i, &kind, first, task->size);
 		}
 		else
 		{
-			payment_messages(value, lane->session.message_type, &task->kind, first, task->size);
+			payment_messages(value, lane->session.message_type, &kind, first, task->size);
 		}
 	}
 }
@@ -231,8 +246,11 @@ run_round(struct task *task, size_t round)
 int
 main(int argc, char **argv)
 {
-	struct task task = {
-		.kind = {PAYMENT_ORDERED, 200, 10000}, .rounds = 50, .warm = 5, .batches = 5, .size = 200};
+	struct task task = {.kind = {PAYMENT_ORDERED, 200, 10000, false},
+						.rounds = 50,
+						.warm = 5,
+						.batches = 5,
+						.size = 200};
 	int option;
 
 	while ((option = getopt_long(argc, argv, "", options, NULL)) != -1)

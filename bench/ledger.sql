@@ -27,6 +27,22 @@ BEGIN
 		WHERE id = (payload->>'account')::int;
 END $$;
 
+-- The same in SQL, and handlers that get what was delivered as text and as bytes.
+CREATE FUNCTION apply_payment_sql(key text, payload jsonb) RETURNS void LANGUAGE sql AS $$
+	INSERT INTO entry (key, account, amount)
+		VALUES (key, (payload->>'account')::int, (payload->>'amount')::bigint);
+	UPDATE account SET balance = balance + (payload->>'amount')::bigint
+		WHERE id = (payload->>'account')::int;
+$$;
+CREATE FUNCTION note_text(key text, payload text) RETURNS void LANGUAGE plpgsql AS $$
+BEGIN
+	INSERT INTO entry (key, account, amount) VALUES (key, 1, length(payload));
+END $$;
+CREATE FUNCTION note_bytes(key text, payload bytea) RETURNS void LANGUAGE plpgsql AS $$
+BEGIN
+	INSERT INTO entry (key, account, amount) VALUES (key, 1, length(payload));
+END $$;
+
 CREATE FUNCTION noop(key text, payload bytea) RETURNS void
 	AS :'noop', 'bench_noop' LANGUAGE C;
 

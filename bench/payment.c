@@ -54,7 +54,7 @@ write_key(char key[KEY_SIZE], enum payment_keys keys, uint64_t number)
 static char *
 write_payload(const struct payment_kind *kind, uint64_t number)
 {
-	uint64_t chance = scatter(~number);
+	uint64_t chance = scatter(kind->changed ? ~number + 1 : ~number);
 	char *start = memory_format("{\"account\": %llu, \"amount\": %llu, \"memo\": \"",
 								(unsigned long long) (chance % kind->accounts + 1),
 								(unsigned long long) ((chance >> 32) % 1000 + 1));

@@ -23,6 +23,7 @@ struct payment_kind
 	enum payment_keys keys;
 	size_t payload; /* bytes of the JSON document, at least 64 */
 	unsigned accounts;
+	bool changed; /* another payload than the same payment has otherwise */
 };
 
 /* The columns of a claim, as arrays. */

@@ -2,11 +2,12 @@
 # Pullers that work off a backlog together, and how fast they were.
 #
 #   my $crowd = Bench::Crowd->new(database => …, service => …, root => …, dir => …);
-#   $crowd->publish('t', \@subscriptions, $count, sub { account of payment $_[0] });
+#   $crowd->publish('t', \@subscriptions, $count, sub { account of payment $_[0] }, $bytes);
 #   my $result = $crowd->run('subscription', pullers => 2, workers => 4, seconds => 10);
 package Bench::Crowd;
 use strict;
 use warnings;
+use Bench::Cpu qw(seconds_of seconds_of_tree);
 use Demo::Puller;
 use Inbox::Wait;
 
@@ -19,57 +20,82 @@ sub new
     return bless { runs => 0, %args }, $class;
 }
 
-# The same messages for each of the subscriptions; their keys are k1, k2, …
+# The same messages for each of the subscriptions; their keys are k1, k2, …, and their payloads have
+# 200 bytes unless told otherwise.
 sub publish
 {
-    my ($self, $topic, $subscriptions, $count, $account) = @_;
+    my ($self, $topic, $subscriptions, $count, $account, $bytes) = @_;
     my $service = $self->{service};
     $service->create_topic($topic);
     $service->create_subscription($_, $topic, ackDeadlineSeconds => 600) foreach @$subscriptions;
     for (my $n = 1; $n <= $count; $n += 500)
     {
-        $service->publish($topic, map { payment($_, $account->($_)) } $n .. $n + 499);
+        $service->publish($topic, map { payment($_, $account->($_), $bytes // 200) }
+            $n .. ($n + 499 < $count ? $n + 499 : $count));
     }
 }
 
 sub payment
 {
-    my ($n, $account) = @_;
+    my ($n, $account, $bytes) = @_;
     my $start = sprintf '{"account": %d, "amount": %d, "memo": "', $account, 1 + $n % 1000;
-    return { data => $start . 'x' x (198 - length($start)) . '"}',
+    return { data => $start . 'x' x ($bytes - 2 - length($start)) . '"}',
         attributes => { idempotency_key => "k$n" } };
+}
+
+# A puller with that log; options of its own may follow.
+sub start_one
+{
+    my ($self, $subscription, $log, $workers, $source, @options) = @_;
+    local $ENV{PUBSUB_EMULATOR_HOST} = $self->{service}->host;
+    return Demo::Puller->start("$self->{root}/puller/inbox-puller", $log, '--log-level=info',
+        '--subscription', $self->{service}->subscription($subscription), '--dbname',
+        $self->{database}->conninfo('postgres'), '--handler', 'apply_payment', '--source', $source,
+        '--workers', $workers, @options);
 }
 
 sub start
 {
-    my ($self, $subscription, $workers, $source) = @_;
-    local $ENV{PUBSUB_EMULATOR_HOST} = $self->{service}->host;
+    my ($self, $subscription, @rest) = @_;
     push @{ $self->{logs} }, sprintf('%s/puller-%d-%d.log', $self->{dir}, $self->{runs},
         @{ $self->{logs} } + 1);
-    return Demo::Puller->start("$self->{root}/puller/inbox-puller", $self->{logs}[-1],
-        '--log-level=info', '--subscription', $self->{service}->subscription($subscription),
-        '--dbname', $self->{database}->conninfo('postgres'), '--handler', 'apply_payment',
-        '--source', $source, '--workers', $workers);
+    return $self->start_one($subscription, $self->{logs}[-1], @rest);
 }
 
 # As a source that knows no keys, on a ledger without entries. Ends when the backlog is empty or
-# the seconds are over. Returns rate (messages a second), deadlocks (that PostgreSQL found) and
-# met (batches that ran into each other in any way).
+# the seconds are over. Returns rate (messages a second), messages (that are acknowledged), cpu
+# (seconds of the pullers, the service and the database), deadlocks (that PostgreSQL found) and
+# met (batches that ran into each other in any way). "options" are the pullers' own.
 sub run
 {
     my ($self, $subscription, %args) = @_;
     my $source = 'run-' . ++$self->{runs};
     my $before = $self->deadlocks;
+    my $unacked = $self->{service}->stats($subscription)->{unacked};
     my @pullers;
     $self->{logs} = [];
     $self->{database}->query('-c', 'TRUNCATE entry', '-c', 'VACUUM account');
-    push @pullers, $self->start($subscription, $args{workers}, $source) for 1 .. $args{pullers};
+    my %cpu = $self->cpu;
+    push @pullers, $self->start($subscription, $args{workers}, $source, @{ $args{options} // [] })
+      for 1 .. $args{pullers};
     eval {
         wait_until('the backlog to be worked off',
             sub { $self->{service}->stats($subscription)->{unacked} == 0 }, $args{seconds}, 0.1);
     };
+    my %used = $self->cpu(@pullers);
+    $used{$_} -= $cpu{$_} foreach keys %used;
+    $unacked -= $self->{service}->stats($subscription)->{unacked};
     $_->end('TERM') or die "a puller failed:\n" . $_->last_events foreach @pullers;
-    return { rate => $self->rate, deadlocks => $self->deadlocks - $before, met => $self->met };
+    return { rate => $self->rate, messages => $unacked, cpu => \%used, deadlocks => $self->deadlocks - $before, met => $self->met };
+}
+
+sub cpu
+{
+    my ($self, @pullers) = @_;
+    my $puller = 0;
+    $puller += seconds_of($_->pid) foreach @pullers;
+    return (puller => $puller, service => seconds_of($self->{service}{pid}),
+        database => seconds_of_tree($self->{database}->pid));
 }
 
 sub rate

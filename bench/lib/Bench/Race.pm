@@ -8,15 +8,16 @@ use strict;
 use warnings;
 use Bench::Number qw(median);
 
-# database: a Demo::Database, in which "name" is created; setup: arguments of psql that fill it;
-# driver: the path of the program; rounds, warm, batches: as the driver takes them; raw: a file
-# handle for every single round.
+# database: a Demo::Database, in which "name" is created, from "template" if there is one; setup:
+# arguments of psql that fill it; driver: the path of the program; rounds, warm, batches, size: as
+# the driver takes them; raw: a file handle for every single round.
 sub new
 {
     my ($class, %args) = @_;
-    my $self = bless { %args }, $class;
-    $self->{database}->query('-c', "CREATE DATABASE $self->{name}");
-    $self->query(@{ $self->{setup} });
+    my $self = bless { size => 200, %args }, $class;
+    $self->{database}->query('-c', "CREATE DATABASE $self->{name}"
+          . (defined $self->{template} ? " TEMPLATE $self->{template}" : ''));
+    $self->query(@{ $self->{setup} }) if $self->{setup};
     return $self;
 }
 
@@ -36,7 +37,7 @@ sub query
 sub messages
 {
     my ($self) = @_;
-    return 200 * $self->{batches} * ($self->{warm} + $self->{rounds});
+    return $self->{size} * $self->{batches} * ($self->{warm} + $self->{rounds});
 }
 
 # A run that does less work than it claims would be the fastest of all.
@@ -54,7 +55,7 @@ sub run
 {
     my ($self, @options) = @_;
     my @command = ($self->{driver}, '--dbname', $self->conninfo,
-        (map { ("--$_", $self->{$_}) } qw(rounds warm batches)), @options);
+        (map { ("--$_", $self->{$_}) } qw(rounds warm batches size)), @options);
     my @rounds;
     open(my $run, '-|', @command) or die "could not run $command[0]: $!\n";
     while (my $line = <$run>)

@@ -13,7 +13,7 @@ sub new
     return $self;
 }
 
-# A ratio that is to be at least ("least") or at most ("most") the target, or has none.
+# A ratio, or none, that is to be at least ("least") or at most ("most") the target, or has none.
 sub add
 {
     my ($self, %row) = @_;
@@ -23,10 +23,11 @@ sub add
       : !defined $row{most} || $row{ratio} <= $row{most};
     my $word = $good ? 'ok' : 'short';
 
-    printf "%-34s %11s %11s %7.2f %8s %s%s\n", $row{title}, (map { grouped($_) } @{ $row{values} }),
-      $row{ratio}, $target, $word, defined $row{note} ? "  ($row{note})" : '';
-    push @{ $self->{lines} }, sprintf('bench %s %.0f %.2f %s %s', $row{name},
-        $row{values}[-1], $row{ratio}, $target, $word);
+    my $ratio = defined $row{ratio} ? sprintf('%.2f', $row{ratio}) : '-';
+    printf "%-34s %11s %11s %7s %8s %s%s\n", $row{title}, (map { grouped($_) } @{ $row{values} }),
+      $ratio, $target, $word, defined $row{note} ? "  ($row{note})" : '';
+    push @{ $self->{lines} }, sprintf('bench %s %.0f %s %s %s', $row{name},
+        $row{values}[-1], $ratio, $target, $word);
     $self->{short}++ unless $good;
 }
 

@@ -42,6 +42,13 @@ sub conninfo
     return "host=$self->{dir} dbname=postgres user=$role";
 }
 
+sub pid
+{
+    my ($self) = @_;
+    open(my $file, '<', "$self->{dir}/data/postmaster.pid") or die "the database does not run\n";
+    return <$file> + 0;
+}
+
 # Arguments of psql follow; returns the rows, each a reference to its fields.
 sub query
 {
