@@ -57,9 +57,10 @@ TAP = PATH=$(SERVER_BIN):$$PATH PG_REGRESS=$(PG_TEST)/regress/pg_regress \
 CHECK_SUITES = unit regress isolation
 # What is slower, or asks for more packages, is added by EXTRA_SUITES, as CI does.
 EXTRA_SUITES =
-TEST_SUITES = $(CHECK_SUITES) regress-managed isolation-managed tap-managed tap-ext pubsub-server conformance e2e e2e-managed page property property-managed $(EXTRA_SUITES)
+TEST_SUITES = $(CHECK_SUITES) regress-managed isolation-managed tap-managed tap-ext pubsub-server conformance e2e e2e-managed coming-over page property property-managed $(EXTRA_SUITES)
 E2E_TESTS = test/e2e/t
 PAGE_TESTS = test/page/t
+COMING_OVER_TESTS = test/coming-over/t
 
 .PHONY: unit regress isolation regress-managed isolation-managed tap-managed tap-ext e2e e2e-managed property property-managed guards mutants
 unit:
@@ -101,9 +102,14 @@ puller-san:
 e2e: install-private puller puller-san pubsub
 	rm -rf $(OUT)/e2e && mkdir -p $(OUT)/e2e
 	$(TAP) TESTDIR=$(OUT)/e2e $(SUITE) e2e prove -v -j2 $(E2E_TESTS)
+# From other consumers to inbox: those of Redis, and Node.js and Go programs, with the real ones.
+.PHONY: coming-over
+coming-over: install-private puller pubsub
+	rm -rf $(OUT)/coming-over && mkdir -p $(OUT)/coming-over
+	$(TAP) TESTDIR=$(OUT)/coming-over $(SUITE) coming-over prove -v -j2 $(COMING_OVER_TESTS)
 # Through the puller, a part of the same tests is enough: what differs is below it.
 E2E_MANAGED = 100_applied_once 110_messages_nobody_can_apply 120_failing_handler 141_handler_replaced \
-	200_killed_twenty_times 213_commit_fails 250_order_per_key 520_expired 600_check 610_check_wrong
+	200_killed_twenty_times 213_commit_fails 250_order_per_key 540_shadow 740_seek_refused 520_expired 600_check 610_check_wrong
 e2e-managed: install-private managed puller pubsub
 	rm -rf $(OUT)/e2e-managed && mkdir -p $(OUT)/e2e-managed
 	$(TAP) TESTDIR=$(OUT)/e2e-managed INBOX_VARIANT=managed $(SUITE) e2e-managed \
@@ -228,7 +234,7 @@ check:
 	@test/env/packages build test $(EXTRA_PACKAGES)
 	@test/env/unprivileged $(MAKE) --no-print-directory -s check-here
 test:
-	@test/env/packages build test page $(EXTRA_PACKAGES)
+	@test/env/packages build test coming-over page $(EXTRA_PACKAGES)
 	@test/env/unprivileged $(MAKE) --no-print-directory -s test-here
 demo:
 	@test/env/packages build demo
