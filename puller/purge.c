@@ -12,7 +12,7 @@
 #include "puller.h"
 
 /* A batch is followed by a pause of this many times as long, so that the work goes on beside it. */
-#define PAUSE_FACTOR 4
+#define PAUSE_FACTOR 9
 /* For the end of transactions that may not know yet what is forgotten. */
 #define WAIT_MS 1000
 /* After a failure, and while another one is at it. */

@@ -33,7 +33,7 @@ COMMENT ON FUNCTION @extschema@.inbox_purge_watermark() IS
 -- Where the time of the message is not known it may be a little later than its claim: clocks differ.
 CREATE FUNCTION @extschema@.inbox_claim_age_from(publish_time timestamptz, claimed_at timestamptz)
 	RETURNS timestamptz
-	LANGUAGE sql IMMUTABLE PARALLEL SAFE
+	LANGUAGE sql STABLE PARALLEL SAFE
 	RETURN greatest(claimed_at, coalesce(publish_time, claimed_at + interval '1 day'));
 COMMENT ON FUNCTION @extschema@.inbox_claim_age_from(timestamptz, timestamptz) IS
 	'the time from which the age of a claim counts';
@@ -236,7 +236,7 @@ COMMENT ON FUNCTION @extschema@.inbox_purge_batch(text, integer) IS
 	'one transaction''s worth of forgetting: idle, busy, started, waiting, working or done; to be '
 	'called again, each time in a transaction of its own, until it is done, idle or busy';
 
-CREATE OR REPLACE PROCEDURE @extschema@.inbox_purge(share double precision DEFAULT 0.2,
+CREATE OR REPLACE PROCEDURE @extschema@.inbox_purge(share double precision DEFAULT 0.1,
 	patience interval DEFAULT '10 minutes', INOUT state text DEFAULT NULL,
 	INOUT forgotten bigint DEFAULT NULL, INOUT settled bigint DEFAULT NULL,
 	INOUT detail text DEFAULT NULL)
