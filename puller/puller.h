@@ -114,7 +114,7 @@ struct puller
 	struct troubles troubles;
 	struct listen *listen; /* NULL: nobody is listened to */
 	struct notify notify;
-	int64_t started_us;	   /* CLOCK_REALTIME */
+	int64_t started_us; /* CLOCK_REALTIME */
 
 	struct worker worker[WORKERS_MAX];
 	int workers;

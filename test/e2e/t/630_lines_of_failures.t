@@ -24,19 +24,23 @@ SQL
 sub failing
 {
     my ($key, %attributes) = @_;
-    return { data => 'for your ' . "\0eyes only\n{}", attributes => { idempotency_key => $key, %attributes } };
+    return { data => 'for your ' . "\0eyes only\n{}", attributes => { idempotency_key => $key,
+        %attributes } };
 }
 
 my $puller = $scene->puller(handler => 'refuse', log_level => 'info');
-$scene->publish(failing('bad one', googclient_traceparent => $trace), failing('bad two', traceparent => $trace),
-    failing('bad three', traceparent => "$trace\n"), failing('good', googclient_traceparent => $trace));
+$scene->publish(failing('bad one', googclient_traceparent => $trace), failing('bad two',
+    traceparent => $trace),
+    failing('bad three', traceparent => "$trace\n"), failing('good',
+        googclient_traceparent => $trace));
 $scene->wait_for('SELECT trace FROM seen', $trace, 30);
 pass('a handler can read the trace context');
 foreach my $expected ([ 'bad one', $trace ], [ 'bad two', $trace ], [ 'bad three', undef ])
 {
     my ($key, $parent) = @$expected;
     my $line = $puller->wait_event('message_failed', sub { $_[0]{key} eq $key });
-    is($line->{traceparent}, $parent, "$key: the trace context" . (defined $parent ? '' : ' only where it is one'));
+    is($line->{traceparent}, $parent,
+        "$key: the trace context" . (defined $parent ? '' : ' only where it is one'));
     ok(!exists $line->{payload}, "$key: no payload");
 }
 is($puller->stop, 0, 'stops with status 0');
@@ -56,7 +60,8 @@ is($puller->stop, 0, 'stops with status 0');
 my $written = grep { $_->{reason} eq 'no_key' } $puller->events('dead_letter');
 my $others = $puller->events('dead_letter') - $written;
 my $left_out = 0;
-$left_out += $_->{count} foreach grep { $_->{of} eq 'dead_letter' } $puller->events('log_lines_left_out');
+$left_out += $_->{count}
+  foreach grep { $_->{of} eq 'dead_letter' } $puller->events('log_lines_left_out');
 cmp_ok($written, '<', $dead, "of $dead dead letters $written have a line");
 cmp_ok($written, '>=', 500, 'the first 500 at least');
 # A line of the messages above may be among those that are left out.

@@ -31,7 +31,8 @@ function look() {
     now: Number(document.body.dataset.now || 0),
     state: document.getElementById('state').dataset.state,
     stateText: document.getElementById('state').textContent,
-    advice: document.getElementById('advice').hidden ? null : document.getElementById('advice').textContent,
+    advice: document.getElementById('advice').hidden ? null
+      : document.getElementById('advice').textContent,
     flow: document.getElementById('flow').textContent,
     numbers,
     dead: rows('dead'),

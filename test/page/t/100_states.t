@@ -67,7 +67,8 @@ SELECT (SELECT count(*) FROM inbox_claim), (SELECT count(*) FROM effect),
 	(SELECT count(*) FROM inbox_failure WHERE status = 'retrying')
 SQL
     is($seen->{numbers}{'n-applied'}, $effects, "$what: applied is what the ledger has");
-    is($seen->{numbers}{'n-applied'} + $seen->{numbers}{'v-dead'} + ($seen->{numbers}{'v-parked'} // 0),
+    is($seen->{numbers}{'n-applied'} + $seen->{numbers}{'v-dead'}
+        + ($seen->{numbers}{'v-parked'} // 0),
         $claims, "$what: with dead and parked ones, the claims");
     is($seen->{numbers}{'n-dead'}, $dead, "$what: dead letters");
     is($seen->{numbers}{'n-retrying'}, $retrying, "$what: what is tried again");
@@ -77,7 +78,8 @@ SQL
 sub picture
 {
     my ($name) = @_;
-    cmp_ok($browser->shoot($name)->{overflow}, '<=', 0, "$name: nothing is too wide, on a phone either");
+    cmp_ok($browser->shoot($name)->{overflow}, '<=', 0,
+        "$name: nothing is too wide, on a phone either");
 }
 
 subtest 'healthy' => sub {
@@ -86,14 +88,17 @@ subtest 'healthy' => sub {
         $_[0]{numbers}{'n-applied'} == 500 && $_[0]{numbers}{'n-duplicate'} == 40
           && $_[0]{state} eq 'working' && $_[0]{numbers}{'n-dead'} == 0 });
     agrees($seen, 'healthy');
-    is_deeply([ grep { !$seen->{checks}{$_} } keys %{ $seen->{checks} } ], [], 'every check is well');
-    like($seen->{flow}, qr{projects/p/subscriptions/ledger.*maybe}, 'says what it consumes and into what');
+    is_deeply([ grep { !$seen->{checks}{$_} } keys %{ $seen->{checks} } ], [],
+        'every check is well');
+    like($seen->{flow}, qr{projects/p/subscriptions/ledger.*maybe},
+        'says what it consumes and into what');
     is(scalar @{ $seen->{workers} }, 2, 'shows each connection');
     picture('healthy');
 };
 
 subtest 'idle' => sub {
-    my $seen = $browser->wait_look('it to be idle', sub { $_[0]{state} eq 'idle' && $_[0]{steps} > 0 });
+    my $seen = $browser->wait_look('it to be idle',
+        sub { $_[0]{state} eq 'idle' && $_[0]{steps} > 0 });
     is($seen->{numbers}{'n-rate'}, 0, 'no message a second');
     is($seen->{advice}, undef, 'nothing to be said');
     picture('idle');
@@ -102,11 +107,13 @@ subtest 'idle' => sub {
 subtest 'dead letters' => sub {
     $node->safe_psql('postgres', q{SELECT inbox_configure('projects/p/subscriptions/ledger',
         max_attempts => 1, order_policy => 'park')});
-    $service->publish('pay', failing($hostile), failing('second'), failing('third', orderingKey => "o$hostile"));
+    $service->publish('pay', failing($hostile), failing('second'), failing('third',
+        orderingKey => "o$hostile"));
     $puller->wait_event('dead_letter', sub { $_[0]{key} eq 'third' });
     $service->publish('pay', payments('parked', 1, orderingKey => "o$hostile"), failing('second'));
     my $seen = $browser->wait_look('three to be dead, one parked',
-        sub { @{ $_[0]{dead} } == 3 && @{ $_[0]{blocked} } == 1 && $_[0]{numbers}{'v-duplicate'} == 41
+        sub { @{ $_[0]{dead} } == 3 && @{ $_[0]{blocked} } == 1
+          && $_[0]{numbers}{'v-duplicate'} == 41
               && $_[0]{blocked}[0][2] =~ /^1 / });
     my @rows = split /\n/, Inbox::Ledger::count($node,
         q{SELECT concat_ws('|', id, key, sqlstate, error) FROM inbox_failure WHERE status = 'dead'
@@ -116,7 +123,8 @@ subtest 'dead letters' => sub {
     is($seen->{blocked}[0][0], "o$hostile", 'the blocked ordering key');
     is($seen->{numbers}{'n-dead'}, 3, 'and their number');
     like(join(' ', map { @$_ } @{ $seen->{errors} }), qr/dead_letter AC404/, 'the last errors');
-    is(Inbox::Page::metrics($url)->{inbox_dead_letter_duplicates_total}, 1, 'a copy of one is counted');
+    is(Inbox::Page::metrics($url)->{inbox_dead_letter_duplicates_total}, 1,
+        'a copy of one is counted');
     is($seen->{markup}, 0, 'a hostile key is text');
     picture('dead-letters');
 };
@@ -148,21 +156,24 @@ subtest 'Pub/Sub down' => sub {
     $service->create_topic('pay');
     $service->create_subscription('ledger', 'pay');
     $service->publish('pay', payments('p', 10));
-    $browser->wait_look('it to be back', sub { $_[0]{numbers}{'n-applied'} == 550 && $_[0]{checks}{pubsub} }, 60);
+    $browser->wait_look('it to be back',
+        sub { $_[0]{numbers}{'n-applied'} == 550 && $_[0]{checks}{pubsub} }, 60);
 };
 
 subtest 'database down' => sub {
     $node->stop('immediate');
     my $seen = $browser->wait_look('it to be seen', sub { $_[0]{state} eq 'no_database' });
     is($seen->{checks}{database}, 0, 'the check says so');
-    is(scalar(grep { $_->[1] =~ /^(?:down|connecting|greeting)/ } @{ $seen->{workers} }), 2, 'no connection is there');
+    is(scalar(grep { $_->[1] =~ /^(?:down|connecting|greeting)/ } @{ $seen->{workers} }), 2,
+        'no connection is there');
     is(Inbox::Page::get("$url/livez")->{status}, 200, '/livez: 200');
     is(Inbox::Page::get("$url/healthz")->{status}, 503, '/healthz: 503');
     is(Inbox::Page::get("$url/readyz")->{status}, 503, '/readyz: 503');
     is(scalar @{ $seen->{dead} }, 3, 'the dead letters are shown as they were');
     picture('database-down');
     $node->start;
-    $seen = $browser->wait_look('it to be back', sub { $_[0]{state} =~ /^(?:working|idle)$/ && $_[0]{numbers}{'n-dead'} == 3 }, 60);
+    $seen = $browser->wait_look('it to be back',
+        sub { $_[0]{state} =~ /^(?:working|idle)$/ && $_[0]{numbers}{'n-dead'} == 3 }, 60);
     agrees($seen, 'back');
 };
 

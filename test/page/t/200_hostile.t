@@ -27,7 +27,8 @@ my $sent = 0;
 sub dial
 {
     my ($bytes) = @_;
-    my $socket = IO::Socket::INET->new(PeerAddr => '127.0.0.1', PeerPort => $port) or die "no connection: $!\n";
+    my $socket = IO::Socket::INET->new(PeerAddr => '127.0.0.1', PeerPort => $port)
+      or die "no connection: $!\n";
     $socket->syswrite($bytes) if defined $bytes;
     return $socket;
 }
@@ -61,12 +62,14 @@ pace();
 subtest 'what it answers' => sub {
     like($url, qr/127\.0\.0\.1/, 'a port alone is one of the loopback address');
     my %expected = ('/livez' => 200, '/readyz' => 200, '/healthz' => 200, '/metrics' => 200,
-        '/status.json' => 200, '/' => 200, '/nothing' => 404, '/../etc/passwd' => 404, '/livez/' => 404);
+        '/status.json' => 200, '/' => 200, '/nothing' => 404, '/../etc/passwd' => 404,
+            '/livez/' => 404);
     foreach my $path (sort keys %expected)
     {
         my $answer = Inbox::Page::get("$url$path");
         is($answer->{status}, $expected{$path}, "$path: $expected{$path}");
-        like($answer->{headers}{'content-security-policy'}, qr/^default-src 'none'/, "$path: runs nothing of others");
+        like($answer->{headers}{'content-security-policy'}, qr/^default-src 'none'/,
+            "$path: runs nothing of others");
     }
     my $page = Inbox::Page::get("$url/");
     unlike($page->{content}, qr{(?:src|href)="(?:https?:)?//}, 'the page asks nobody else');
@@ -79,12 +82,15 @@ subtest 'what it answers' => sub {
 
 subtest 'metrics' => sub {
     my $answer = Inbox::Page::get("$url/metrics");
-    like($answer->{headers}{'content-type'}, qr{^text/plain; version=0\.0\.4}, 'have their content type');
+    like($answer->{headers}{'content-type'}, qr{^text/plain; version=0\.0\.4},
+        'have their content type');
     my $metrics = Inbox::Page::metrics($url);
-    is(Inbox::Page::sum($metrics, 'inbox_messages_total', 'verdict="applied"'), $sent, 'all messages are counted');
+    is(Inbox::Page::sum($metrics, 'inbox_messages_total', 'verdict="applied"'), $sent,
+        'all messages are counted');
     is(scalar(grep { /^inbox_messages_total\{verdict="applied",event_type="type / } keys %$metrics), 50,
         'fifty values are told apart');
-    is($metrics->{'inbox_messages_total{verdict="applied",event_type="other"}'}, $sent - 50, 'and the rest is one');
+    is($metrics->{'inbox_messages_total{verdict="applied",event_type="other"}'}, $sent - 50,
+        'and the rest is one');
     is($metrics->{inbox_publish_to_commit_seconds_count}, $sent, 'each has an age');
     is($metrics->{'inbox_acks_total{result="ok"}'} + 0,
         wait_until('the acknowledgements', sub {
@@ -111,7 +117,8 @@ subtest 'slow clients' => sub {
     my $start = time;
     is(Inbox::Page::get("$url/livez")->{status}, 200, 'and who asks as one should is answered');
     cmp_ok(time - $start, '<', 3, 'at once');
-    is(scalar(grep { defined read_all($_, 20) } @slow[ 0 .. 150 ]), 151, 'the oldest give way to the newest');
+    is(scalar(grep { defined read_all($_, 20) } @slow[ 0 .. 150 ]), 151,
+        'the oldest give way to the newest');
     cmp_ok(time - $begin, '<', 8, 'before their time is over');
     # These send a byte now and then, so that they are never idle.
     my $open = IO::Select->new(@slow[ 190 .. 199 ]);
@@ -120,7 +127,8 @@ subtest 'slow clients' => sub {
         foreach my $socket ($open->can_write(0))
         {
             $socket->syswrite('x');
-            $open->remove($socket) if IO::Select->new($socket)->can_read(0) && !sysread($socket, my $byte, 1);
+            $open->remove($socket) if IO::Select->new($socket)->can_read(0) && !sysread($socket,
+                my $byte, 1);
         }
         $open->count == 0;
     }, 30, 0.2), 'and nobody stays for long, who sends a byte now and then either');
@@ -145,12 +153,14 @@ subtest 'large and senseless requests' => sub {
     local $SIG{PIPE} = 'IGNORE';
     foreach my $name (sort keys %senseless)
     {
-        my $socket = IO::Socket::INET->new(PeerAddr => '127.0.0.1', PeerPort => $port) or die "no connection: $!\n";
+        my $socket = IO::Socket::INET->new(PeerAddr => '127.0.0.1', PeerPort => $port)
+          or die "no connection: $!\n";
         $socket->blocking(0);
         syswrite($socket, $senseless{$name});
         $socket->blocking(1);
         my $answer = read_all($socket, 20) // 'still open';
-        unlike($answer, qr{^still open|^HTTP/1\.[01] 200}, "$name: refused: " . ($answer =~ /^(.*?)\r/ ? $1 : 'closed'));
+        unlike($answer, qr{^still open|^HTTP/1\.[01] 200},
+            "$name: refused: " . ($answer =~ /^(.*?)\r/ ? $1 : 'closed'));
     }
     cmp_ok(pace(), '<', 10, 'messages are applied all the same');
 };
@@ -172,11 +182,14 @@ subtest 'a storm' => sub {
 };
 
 subtest 'a database that is slow to say how it stands' => sub {
-    my $known = wait_until('it to be known', sub { Inbox::Page::status($url)->{database}{known} }, 20, 0.5);
+    my $known = wait_until('it to be known', sub { Inbox::Page::status($url)->{database}{known} },
+        20, 0.5);
     is($known->{status}{dead}, 0, 'as long as it is not slow, it tells');
-    $node->safe_psql('postgres', q{DO $$ BEGIN EXECUTE replace(pg_get_functiondef('inbox_status'::regproc),
+    $node->safe_psql('postgres',
+        q{DO $$ BEGIN EXECUTE replace(pg_get_functiondef('inbox_status'::regproc),
         'FROM public.inbox_source s', 'FROM pg_sleep(30) z, public.inbox_source s'); END $$});
-    my $error = wait_until('it not to be', sub { Inbox::Page::status($url)->{database}{error} }, 20, 0.5);
+    my $error = wait_until('it not to be', sub { Inbox::Page::status($url)->{database}{error} }, 20,
+        0.5);
     like($error, qr/statement timeout, SQLSTATE 57014/, "the page says so: $error");
     my $slowest = 0;
     foreach (1 .. 12)
@@ -196,11 +209,15 @@ is($puller->stop, 0, 'stops with status 0');
 is(Inbox::Ledger::summary($node), "$sent $sent 0 0", 'every payment is there once');
 
 subtest 'an address that is taken' => sub {
-    my $taken = IO::Socket::INET->new(LocalAddr => '127.0.0.1', Listen => 1) or die "no socket: $!\n";
+    my $taken = IO::Socket::INET->new(LocalAddr => '127.0.0.1', Listen => 1)
+      or die "no socket: $!\n";
     my $other = Inbox::Puller->start(service => $service, node => $node, handler => 'apply_payment',
-        subscription => $service->subscription('ledger'), options => [ '--listen=127.0.0.1:' . $taken->sockport ]);
+        subscription => $service->subscription('ledger'),
+            options => [ '--listen=127.0.0.1:' . $taken->sockport ]);
     is($other->wait_end, 1, 'ends with status 1');
-    like($other->slurp_log, qr/--listen 127\.0\.0\.1:\d+: could not listen there: Address already in use/, 'and says why');
+    like($other->slurp_log,
+        qr/--listen 127\.0\.0\.1:\d+: could not listen there: Address already in use/,
+            'and says why');
 };
 is_deeply([ Inbox::Puller->leaks(Inbox::Ledger::MEMO) ], [], 'no log shows a payload');
 done_testing;

@@ -57,7 +57,8 @@ sub api
 sub query
 {
     my ($expression) = @_;
-    my $data = api('query?' . HTTP::Tiny->new->www_form_urlencode({ query => $expression })) or return undef;
+    my $data = api('query?' . HTTP::Tiny->new->www_form_urlencode({ query => $expression }))
+      or return undef;
     return @{ $data->{result} } ? $data->{result}[0]{value}[1] : undef;
 }
 
@@ -68,7 +69,8 @@ $browser->open_page($url);
 my $work = Inbox::Workload->new(count => 2000, twice => 400);
 my @dead = map { { data => '{}', attributes => { nothing => "$_" } } } 1 .. 7;
 my @failing = map { Inbox::Ledger::payment("failing$_", 77, 1) } 1 .. 3;
-$node->safe_psql('postgres', "SELECT inbox_configure('" . $service->subscription('ledger') . "', max_attempts => 2)");
+$node->safe_psql('postgres',
+    "SELECT inbox_configure('" . $service->subscription('ledger') . "', max_attempts => 2)");
 my @messages = @{ $work->{messages} };
 while (my @some = splice(@messages, 0, 200))
 {
@@ -85,8 +87,10 @@ my %truth;
 SELECT (SELECT count(*) FROM effect), (SELECT count(*) FROM inbox_claim),
 	(SELECT count(*) FROM inbox_failure WHERE status = 'dead')
 SQL
-is("$truth{applied} $truth{claims} $truth{dead}", '2000 2010 10', 'the ledger has what was published');
-is(Inbox::Ledger::count($node, 'SELECT dead FROM inbox_status()'), $truth{dead}, 'inbox_status(): dead letters');
+is("$truth{applied} $truth{claims} $truth{dead}", '2000 2010 10',
+    'the ledger has what was published');
+is(Inbox::Ledger::count($node, 'SELECT dead FROM inbox_status()'), $truth{dead},
+    'inbox_status(): dead letters');
 
 my $seen = $browser->wait_look('the page to have it all',
     sub { $_[0]{numbers}{'n-applied'} == 2000 && ($_[0]{numbers}{'n-dead'} // -1) == 10
@@ -97,9 +101,12 @@ is($seen->{numbers}{'n-dead'}, $truth{dead}, 'the page: dead letters in the data
 is($seen->{numbers}{'v-dead'}, $truth{dead}, 'the page: dead letters made');
 
 my $metrics = Inbox::Page::metrics($url);
-is(Inbox::Page::sum($metrics, 'inbox_messages_total', 'verdict="applied"'), $truth{applied}, '/metrics: applied');
-is(Inbox::Page::sum($metrics, 'inbox_messages_total', 'verdict="duplicate"'), 400, '/metrics: duplicates');
-is(Inbox::Page::sum($metrics, 'inbox_messages_total', 'verdict="dead"'), $truth{dead}, '/metrics: dead');
+is(Inbox::Page::sum($metrics, 'inbox_messages_total', 'verdict="applied"'), $truth{applied},
+    '/metrics: applied');
+is(Inbox::Page::sum($metrics, 'inbox_messages_total', 'verdict="duplicate"'), 400,
+    '/metrics: duplicates');
+is(Inbox::Page::sum($metrics, 'inbox_messages_total', 'verdict="dead"'), $truth{dead},
+    '/metrics: dead');
 is($metrics->{inbox_dead_letters}, $truth{dead}, '/metrics: dead letters in the database');
 is($metrics->{'inbox_acks_total{result="ok"}'}, 2410, '/metrics: acknowledged');
 is($metrics->{inbox_batch_size_messages_sum}, $metrics->{inbox_handler_seconds_count},
@@ -113,7 +120,9 @@ my %expected = ('sum(inbox_messages_total{verdict="applied"})' => $truth{applied
 foreach my $expression (sort keys %expected)
 {
     my $value;
-    eval { wait_until($expression, sub { $value = query($expression); defined $value && $value == $expected{$expression} }, 20, 0.5) };
+    eval { wait_until($expression,
+        sub { $value = query($expression); defined $value && $value == $expected{$expression} }, 20,
+            0.5) };
     is($value, $expected{$expression}, "Prometheus: $expression");
 }
 my ($target) = @{ api('targets')->{activeTargets} };
@@ -124,16 +133,21 @@ subtest 'alerts' => sub {
     cmp_ok(scalar @rules, '>=', 15, 'all are there');
     is_deeply([ grep { $_->{health} ne 'ok' } @rules ], [], 'and can be evaluated');
     my $ringing = wait_until('the alert of dead letters', sub {
-        my @alerts = grep { $_->{labels}{alertname} eq 'InboxDeadLetters' && $_->{state} eq 'firing' } @{ api('alerts')->{alerts} };
+        my @alerts = grep { $_->{labels}{alertname} eq 'InboxDeadLetters'
+          && $_->{state} eq 'firing' } @{ api('alerts')->{alerts} };
         @alerts && $alerts[0] }, 30, 0.5);
     like($ringing->{annotations}{summary}, qr/has dead letters/, 'that of dead letters rings');
-    is_deeply([ grep { $_->{labels}{severity} eq 'critical' && $_->{state} eq 'firing' } @{ api('alerts')->{alerts} } ], [],
+    is_deeply([ grep { $_->{labels}{severity} eq 'critical'
+      && $_->{state} eq 'firing' } @{ api('alerts')->{alerts} } ], [],
         'no other that wakes people');
-    $node->safe_psql('postgres', "SELECT inbox_discard(id, 'a test') FROM inbox_failure WHERE status = 'dead'");
+    $node->safe_psql('postgres',
+        "SELECT inbox_discard(id, 'a test') FROM inbox_failure WHERE status = 'dead'");
     my $left;
-    eval { wait_until('none to be left', sub { $left = query("inbox_dead_letters"); defined $left && $left == 0 }, 30, 0.5) };
+    eval { wait_until('none to be left',
+        sub { $left = query("inbox_dead_letters"); defined $left && $left == 0 }, 30, 0.5) };
     is($left, 0, 'discarded, they are gone from Prometheus');
-    $browser->wait_look('and from the page', sub { $_[0]{numbers}{'n-dead'} == 0 && @{ $_[0]{dead} } == 0 });
+    $browser->wait_look('and from the page',
+        sub { $_[0]{numbers}{'n-dead'} == 0 && @{ $_[0]{dead} } == 0 });
 };
 is($puller->stop, 0, 'stops with status 0');
 done_testing;

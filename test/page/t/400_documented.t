@@ -46,7 +46,8 @@ subtest 'events' => sub {
         }
     }
     cmp_ok(scalar @events, '>', 40, 'there are events');
-    same([ grep { !/^inbox_|^googclient/ } listed('logs.md') ], \@events, 'docs/logs.md lists those of the source');
+    same([ grep { !/^inbox_|^googclient/ } listed('logs.md') ], \@events,
+        'docs/logs.md lists those of the source');
 };
 
 my @metrics = listed('metrics.md');
@@ -58,7 +59,8 @@ subtest 'metrics' => sub {
         my $source = slurp("$root/puller/$file");
         push @source, $1 while $source =~ /"((?:inbox|process)_[a-z_]+)"/g;
     }
-    same([ grep { /^(?:inbox|process)_/ } @metrics ], \@source, 'docs/metrics.md lists those of the source');
+    same([ grep { /^(?:inbox|process)_/ } @metrics ], \@source,
+        'docs/metrics.md lists those of the source');
 };
 
 sub asked
@@ -83,7 +85,8 @@ subtest 'alerts' => sub {
     foreach my $entry (split /^## /m, slurp("$root/docs/runbook.md"))
     {
         next unless $entry =~ /^(Inbox\w+)/;
-        like($entry, qr/\*\*Means\*\*.*\*\*Look at\*\*.*\*\*Do\*\*/s, "$1: what it means, what to look at, what to do");
+        like($entry, qr/\*\*Means\*\*.*\*\*Look at\*\*.*\*\*Do\*\*/s,
+            "$1: what it means, what to look at, what to do");
     }
     my %levels = map { $_ => 1 } listed('logs.md');
     is_deeply([ grep { !$levels{$_} } slurp("$root/docs/runbook.md") =~ /event=(\w+)/g ], [],
@@ -94,7 +97,8 @@ subtest 'dashboard' => sub {
     my $dashboard = JSON::PP->new->utf8->decode(slurp("$root/deploy/grafana/inbox.json"));
     my @expressions = map { map { $_->{expr} } @{ $_->{targets} } } @{ $dashboard->{panels} };
     cmp_ok(scalar @expressions, '>', 20, 'has panels');
-    is_deeply([ unknown(map { asked($_) } @expressions) ], [], 'which ask for metrics that there are');
+    is_deeply([ unknown(map { asked($_) } @expressions) ], [],
+        'which ask for metrics that there are');
     my %places;
     $places{"$_->{gridPos}{x} $_->{gridPos}{y}"}++ foreach @{ $dashboard->{panels} };
     is_deeply([ grep { $places{$_} > 1 } keys %places ], [], 'each in a place of its own');

@@ -77,7 +77,8 @@ sub install
     my $here = "$ENV{INBOX_ROOT}/test/page/browser";
     my $build = "$ENV{INBOX_ROOT}/build/page";
     make_path($build);
-    copy("$here/$_", "$build/$_") or die "$_: $!\n" foreach qw(package.json package-lock.json page.js);
+    copy("$here/$_", "$build/$_") or die "$_: $!\n"
+      foreach qw(package.json package-lock.json page.js);
     my $lock = slurp("$here/package-lock.json");
     return $build if slurp("$build/installed") eq $lock;
     system("cd $build && npm ci --ignore-scripts --no-audit --no-fund >npm.log 2>&1") == 0
