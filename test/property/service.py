@@ -12,12 +12,12 @@ import subprocess
 class Service:
     """One inbox-pubsub, with a history."""
 
-    def __init__(self, folder, program, options=()):
+    def __init__(self, folder, program, options=(), errors=None):
         self.history = os.path.join(folder, 'history.jsonl')
         self.process = subprocess.Popen(
             [program, '--listen', '127.0.0.1:0', '--history', self.history,
              *options],
-            stdout=subprocess.PIPE, text=True)
+            stdout=subprocess.PIPE, stderr=errors, text=True)
         if not select.select([self.process.stdout], [], [], 20)[0]:
             raise RuntimeError('%s does not listen' % program)
         self.address = self.process.stdout.readline().strip().rsplit('/', 1)[-1]

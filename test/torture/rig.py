@@ -40,6 +40,7 @@ class Rig:
         self.faults = FaultFile(os.path.join(folder, 'faults'))
         os.environ['INBOX_FAULT_FILE'] = self.faults.path
         self.parts = []
+        self.errors = open(os.path.join(folder, 'service.log'), 'wb')
         self.cluster = Cluster(folder)
         self.parts.append(self.cluster)
 
@@ -50,7 +51,9 @@ class Rig:
             self.cluster.sql('CREATE SCHEMA torture;\nSET search_path = torture, public;\n'
                              + file.read())
         self.service = Service(self.folder, self.program('test/pubsub/inbox-pubsub'), [
-            '--lookup', self.cluster.conninfo('lookup'), '--lookup-sql', LOOKUP])
+            '--lookup', self.cluster.conninfo('lookup'), '--lookup-sql', LOOKUP],
+            # Lookups that wait for the server to be back.
+            errors=self.errors)
         self.parts.append(self.service)
         proxy = self.program('test/pubsub/inbox-proxy')
         self.database = Proxy(proxy, 'postgres', self.cluster.sockets + '/.s.PGSQL.5432')
