@@ -5,17 +5,17 @@ use strict;
 use warnings;
 use Test::More;
 use Inbox::Ledger;
-use Inbox::Page;
+use Inbox::StatusPage;
 use Inbox::Puller;
 use Inbox::Service;
 use Inbox::Wait;
 
-plan(skip_all => Inbox::Page::missing()) if defined Inbox::Page::missing();
+plan(skip_all => Inbox::StatusPage::missing()) if defined Inbox::StatusPage::missing();
 
 my $hostile = q{<img src=x onerror="alert(1)"></td>&amp;'};
 my $node = Inbox::Ledger->start('page');
 my $service = Inbox::Service->start('own');
-my $browser = Inbox::Page->browse;
+my $browser = Inbox::StatusPage->browse;
 
 $node->safe_psql('postgres', <<'SQL');
 CREATE TABLE trouble (on_all boolean);
@@ -39,7 +39,7 @@ my $puller = Inbox::Puller->start(service => $service, handler => 'maybe', log_l
     subscription => $service->subscription('ledger'),
     options => [ '--listen=127.0.0.1:0', '--workers=2', '--label=attribute:event_type',
         '--halt-after=5' ]);
-my $url = Inbox::Page::url($puller);
+my $url = Inbox::StatusPage::url($puller);
 $browser->open_page($url);
 
 sub payments
@@ -123,7 +123,7 @@ subtest 'dead letters' => sub {
     is($seen->{blocked}[0][0], "o$hostile", 'the blocked ordering key');
     is($seen->{numbers}{'n-dead'}, 3, 'and their number');
     like(join(' ', map { @$_ } @{ $seen->{errors} }), qr/dead_letter AC404/, 'the last errors');
-    is(Inbox::Page::metrics($url)->{inbox_dead_letter_duplicates_total}, 1,
+    is(Inbox::StatusPage::metrics($url)->{inbox_dead_letter_duplicates_total}, 1,
         'a copy of one is counted');
     is($seen->{markup}, 0, 'a hostile key is text');
     picture('dead-letters');
@@ -136,9 +136,9 @@ subtest 'halted' => sub {
     my $seen = $browser->wait_look('it to be halted', sub { $_[0]{state} eq 'halted' }, 40);
     is($seen->{checks}{progress}, 0, 'the check says so');
     like($seen->{advice}, qr/look at the handler/, 'and what to do');
-    is(Inbox::Page::get("$url/healthz")->{status}, 503, '/healthz: 503');
-    is(Inbox::Page::get("$url/readyz")->{status}, 200, '/readyz: 200');
-    is(Inbox::Page::metrics($url)->{inbox_source_halted}, 1, '/metrics');
+    is(Inbox::StatusPage::get("$url/healthz")->{status}, 503, '/healthz: 503');
+    is(Inbox::StatusPage::get("$url/readyz")->{status}, 200, '/readyz: 200');
+    is(Inbox::StatusPage::metrics($url)->{inbox_source_halted}, 1, '/metrics');
     picture('halted');
     $node->safe_psql('postgres', 'DELETE FROM trouble');
     $seen = $browser->wait_look('it to go on', sub { $_[0]{state} =~ /^(?:working|idle)$/
@@ -150,7 +150,7 @@ subtest 'Pub/Sub down' => sub {
     $service->stop;
     my $seen = $browser->wait_look('it to be seen', sub { $_[0]{state} eq 'no_pubsub' }, 60);
     is($seen->{checks}{pubsub}, 0, 'the check says so');
-    is(Inbox::Page::get("$url/healthz")->{status}, 503, '/healthz: 503');
+    is(Inbox::StatusPage::get("$url/healthz")->{status}, 503, '/healthz: 503');
     picture('pubsub-down');
     $service->begin;
     $service->create_topic('pay');
@@ -166,9 +166,9 @@ subtest 'database down' => sub {
     is($seen->{checks}{database}, 0, 'the check says so');
     is(scalar(grep { $_->[1] =~ /^(?:down|connecting|greeting)/ } @{ $seen->{workers} }), 2,
         'no connection is there');
-    is(Inbox::Page::get("$url/livez")->{status}, 200, '/livez: 200');
-    is(Inbox::Page::get("$url/healthz")->{status}, 503, '/healthz: 503');
-    is(Inbox::Page::get("$url/readyz")->{status}, 503, '/readyz: 503');
+    is(Inbox::StatusPage::get("$url/livez")->{status}, 200, '/livez: 200');
+    is(Inbox::StatusPage::get("$url/healthz")->{status}, 503, '/healthz: 503');
+    is(Inbox::StatusPage::get("$url/readyz")->{status}, 503, '/readyz: 503');
     is(scalar @{ $seen->{dead} }, 3, 'the dead letters are shown as they were');
     picture('database-down');
     $node->start;

@@ -8,7 +8,7 @@ use IO::Socket::INET;
 use Test::More;
 use Time::HiRes qw(time);
 use Inbox::Ledger;
-use Inbox::Page;
+use Inbox::StatusPage;
 use Inbox::Puller;
 use Inbox::Service;
 use Inbox::Wait;
@@ -20,7 +20,7 @@ $service->create_subscription('ledger', 'pay');
 my $puller = Inbox::Puller->start(service => $service, node => $node, handler => 'apply_payment',
     log_level => 'info', subscription => $service->subscription('ledger'),
     options => [ '--listen=0', '--label=attribute:event_type' ]);
-my $url = Inbox::Page::url($puller);
+my $url = Inbox::StatusPage::url($puller);
 my ($port) = $url =~ /:(\d+)$/;
 my $sent = 0;
 
@@ -66,12 +66,12 @@ subtest 'what it answers' => sub {
             '/livez/' => 404);
     foreach my $path (sort keys %expected)
     {
-        my $answer = Inbox::Page::get("$url$path");
+        my $answer = Inbox::StatusPage::get("$url$path");
         is($answer->{status}, $expected{$path}, "$path: $expected{$path}");
         like($answer->{headers}{'content-security-policy'}, qr/^default-src 'none'/,
             "$path: runs nothing of others");
     }
-    my $page = Inbox::Page::get("$url/");
+    my $page = Inbox::StatusPage::get("$url/");
     unlike($page->{content}, qr{(?:src|href)="(?:https?:)?//}, 'the page asks nobody else');
     foreach my $method (qw(POST PUT DELETE OPTIONS TRACE))
     {
@@ -81,11 +81,11 @@ subtest 'what it answers' => sub {
 };
 
 subtest 'metrics' => sub {
-    my $answer = Inbox::Page::get("$url/metrics");
+    my $answer = Inbox::StatusPage::get("$url/metrics");
     like($answer->{headers}{'content-type'}, qr{^text/plain; version=0\.0\.4},
         'have their content type');
-    my $metrics = Inbox::Page::metrics($url);
-    is(Inbox::Page::sum($metrics, 'inbox_messages_total', 'verdict="applied"'), $sent,
+    my $metrics = Inbox::StatusPage::metrics($url);
+    is(Inbox::StatusPage::sum($metrics, 'inbox_messages_total', 'verdict="applied"'), $sent,
         'all messages are counted');
     is(scalar(grep { /^inbox_messages_total\{verdict="applied",event_type="type / } keys %$metrics), 50,
         'fifty values are told apart');
@@ -94,15 +94,15 @@ subtest 'metrics' => sub {
     is($metrics->{inbox_publish_to_commit_seconds_count}, $sent, 'each has an age');
     is($metrics->{'inbox_acks_total{result="ok"}'} + 0,
         wait_until('the acknowledgements', sub {
-            my $acked = Inbox::Page::metrics($url)->{'inbox_acks_total{result="ok"}'};
-            $metrics = Inbox::Page::metrics($url);
+            my $acked = Inbox::StatusPage::metrics($url)->{'inbox_acks_total{result="ok"}'};
+            $metrics = Inbox::StatusPage::metrics($url);
             $acked == $sent && $acked }), 'and is acknowledged');
   SKIP:
     {
         skip 'promtool is not on this machine (the Debian package prometheus)', 1
           if system('promtool --version >/dev/null 2>&1') != 0;
         open(my $file, '>', "$PostgreSQL::Test::Utils::tmp_check/metrics") or die "no file: $!\n";
-        print $file Inbox::Page::get("$url/metrics")->{content};
+        print $file Inbox::StatusPage::get("$url/metrics")->{content};
         close($file);
         my $out = `promtool check metrics <$PostgreSQL::Test::Utils::tmp_check/metrics 2>&1`;
         is($out, '', 'promtool finds nothing to say about names, units and texts');
@@ -115,7 +115,8 @@ subtest 'slow clients' => sub {
     my $seconds = pace();
     cmp_ok($seconds, '<', 10, "messages are applied all the same: $seconds s");
     my $start = time;
-    is(Inbox::Page::get("$url/livez")->{status}, 200, 'and who asks as one should is answered');
+    is(Inbox::StatusPage::get("$url/livez")->{status}, 200,
+        'and who asks as one should is answered');
     cmp_ok(time - $start, '<', 3, 'at once');
     is(scalar(grep { defined read_all($_, 20) } @slow[ 0 .. 150 ]), 151,
         'the oldest give way to the newest');
@@ -138,7 +139,7 @@ subtest 'answers that nobody reads' => sub {
     my @mute = map { dial("GET /status.json HTTP/1.1\r\nHost: x\r\n\r\n") } 1 .. 100;
     my $seconds = pace();
     cmp_ok($seconds, '<', 10, "messages are applied all the same: $seconds s");
-    is(Inbox::Page::get("$url/livez")->{status}, 200, 'and others are answered');
+    is(Inbox::StatusPage::get("$url/livez")->{status}, 200, 'and others are answered');
 };
 
 subtest 'large and senseless requests' => sub {
@@ -182,19 +183,21 @@ subtest 'a storm' => sub {
 };
 
 subtest 'a database that is slow to say how it stands' => sub {
-    my $known = wait_until('it to be known', sub { Inbox::Page::status($url)->{database}{known} },
+    my $known = wait_until('it to be known',
+        sub { Inbox::StatusPage::status($url)->{database}{known} },
         20, 0.5);
     is($known->{status}{dead}, 0, 'as long as it is not slow, it tells');
     $node->safe_psql('postgres',
         q{DO $$ BEGIN EXECUTE replace(pg_get_functiondef('inbox_status'::regproc),
         'FROM public.inbox_source s', 'FROM pg_sleep(30) z, public.inbox_source s'); END $$});
-    my $error = wait_until('it not to be', sub { Inbox::Page::status($url)->{database}{error} }, 20,
+    my $error = wait_until('it not to be',
+        sub { Inbox::StatusPage::status($url)->{database}{error} }, 20,
         0.5);
     like($error, qr/statement timeout, SQLSTATE 57014/, "the page says so: $error");
     my $slowest = 0;
     foreach (1 .. 12)
     {
-        Inbox::Page::status($url);
+        Inbox::StatusPage::status($url);
         my $seconds = pace();
         $slowest = $seconds if $seconds > $slowest;
     }

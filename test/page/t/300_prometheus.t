@@ -9,13 +9,13 @@ use JSON::PP;
 use Test::More;
 use Inbox::Child;
 use Inbox::Ledger;
-use Inbox::Page;
+use Inbox::StatusPage;
 use Inbox::Puller;
 use Inbox::Service;
 use Inbox::Wait;
 use Inbox::Workload;
 
-plan(skip_all => Inbox::Page::missing()) if defined Inbox::Page::missing();
+plan(skip_all => Inbox::StatusPage::missing()) if defined Inbox::StatusPage::missing();
 plan(skip_all => 'Prometheus is not on this machine (the Debian package prometheus)')
   if system('prometheus --version >/dev/null 2>&1') != 0;
 
@@ -27,7 +27,7 @@ $service->create_subscription('ledger', 'pay');
 my $puller = Inbox::Puller->start(service => $service, node => $node, handler => 'apply_payment',
     log_level => 'info', subscription => $service->subscription('ledger'),
     options => [ '--listen=0', '--workers=2' ]);
-my $url = Inbox::Page::url($puller);
+my $url = Inbox::StatusPage::url($puller);
 
 # ---- Prometheus -----------------------------------------------------------------------------
 
@@ -64,7 +64,7 @@ sub query
 
 # ---- the load ---------------------------------------------------------------------------------
 
-my $browser = Inbox::Page->browse;
+my $browser = Inbox::StatusPage->browse;
 $browser->open_page($url);
 my $work = Inbox::Workload->new(count => 2000, twice => 400);
 my @dead = map { { data => '{}', attributes => { nothing => "$_" } } } 1 .. 7;
@@ -100,12 +100,12 @@ is($seen->{numbers}{'n-duplicate'}, 400, 'the page: duplicates');
 is($seen->{numbers}{'n-dead'}, $truth{dead}, 'the page: dead letters in the database');
 is($seen->{numbers}{'v-dead'}, $truth{dead}, 'the page: dead letters made');
 
-my $metrics = Inbox::Page::metrics($url);
-is(Inbox::Page::sum($metrics, 'inbox_messages_total', 'verdict="applied"'), $truth{applied},
+my $metrics = Inbox::StatusPage::metrics($url);
+is(Inbox::StatusPage::sum($metrics, 'inbox_messages_total', 'verdict="applied"'), $truth{applied},
     '/metrics: applied');
-is(Inbox::Page::sum($metrics, 'inbox_messages_total', 'verdict="duplicate"'), 400,
+is(Inbox::StatusPage::sum($metrics, 'inbox_messages_total', 'verdict="duplicate"'), 400,
     '/metrics: duplicates');
-is(Inbox::Page::sum($metrics, 'inbox_messages_total', 'verdict="dead"'), $truth{dead},
+is(Inbox::StatusPage::sum($metrics, 'inbox_messages_total', 'verdict="dead"'), $truth{dead},
     '/metrics: dead');
 is($metrics->{inbox_dead_letters}, $truth{dead}, '/metrics: dead letters in the database');
 is($metrics->{'inbox_acks_total{result="ok"}'}, 2410, '/metrics: acknowledged');

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: PostgreSQL
 # What a puller serves with --listen: asked over HTTP, and looked at in a headless Chromium.
-package Inbox::Page;
+package Inbox::StatusPage;
 use strict;
 use warnings;
 use File::Copy qw(copy);
