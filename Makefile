@@ -246,7 +246,7 @@ demo-here: install-private puller pubsub
 
 # ---- benchmarks: QUICK=1 takes less than two minutes and says less --------------------------
 
-BENCHES = bench bench-contention bench-purge
+BENCHES = bench bench-contention bench-purge bench-scale bench-growth
 .PHONY: $(BENCHES) $(BENCHES:%=%-here)
 $(BENCHES):
 	@test/env/packages build demo

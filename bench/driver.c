@@ -3,8 +3,8 @@
  * Runs the same payments through two statements, by turns of a few transactions, so that whatever
  * else the machine does meets both alike:
  *
- *	driver --dbname CONNINFO --statement SQL --statement SQL [--keys ordered|random] [--rounds N]
- *		[--warm N] [--batches N] [--size N] [--payload BYTES] [--accounts N]
+ *	driver --dbname CONNINFO --statement SQL --statement SQL [--keys KIND] [--rounds N]
+ *		[--first N] [--warm N] [--batches N] [--size N] [--payload BYTES] [--accounts N]
  *		[--in-order] [--changed]
  *
  * $1 is an array of inbox_message; with --columns instead of --statement $1 to $3 are the columns
@@ -48,25 +48,21 @@ struct task
 	bool in_order; /* the second statement is never the first */
 	bool changed;  /* it gets other payloads for the same keys */
 	struct payment_kind kind;
+	size_t first; /* payment */
 	size_t rounds;
 	size_t warm;	/* further rounds, before those that count */
 	size_t batches; /* transactions of one statement in a round */
 	size_t size;	/* messages in a transaction */
 };
 
-static const struct option options[] = {{"dbname", required_argument, NULL, 'd'},
-										{"statement", required_argument, NULL, 's'},
-										{"columns", required_argument, NULL, 'c'},
-										{"in-order", no_argument, NULL, 'i'},
-										{"changed", no_argument, NULL, 'x'},
-										{"keys", required_argument, NULL, 'k'},
-										{"rounds", required_argument, NULL, 'r'},
-										{"warm", required_argument, NULL, 'w'},
-										{"batches", required_argument, NULL, 'b'},
-										{"size", required_argument, NULL, 'n'},
-										{"payload", required_argument, NULL, 'p'},
-										{"accounts", required_argument, NULL, 'a'},
-										{NULL, 0, NULL, 0}};
+static const struct option options[] = {
+	{"dbname", required_argument, NULL, 'd'},	{"statement", required_argument, NULL, 's'},
+	{"columns", required_argument, NULL, 'c'},	{"in-order", no_argument, NULL, 'i'},
+	{"changed", no_argument, NULL, 'x'},		{"keys", required_argument, NULL, 'k'},
+	{"first", required_argument, NULL, 'f'},	{"rounds", required_argument, NULL, 'r'},
+	{"warm", required_argument, NULL, 'w'},		{"batches", required_argument, NULL, 'b'},
+	{"size", required_argument, NULL, 'n'},		{"payload", required_argument, NULL, 'p'},
+	{"accounts", required_argument, NULL, 'a'}, {NULL, 0, NULL, 0}};
 
 static size_t
 number(const char *text)
@@ -80,6 +76,25 @@ number(const char *text)
 		exit(1);
 	}
 	return (size_t) value;
+}
+
+static enum payment_keys
+keys_named(const char *name)
+{
+	static const char *const names[] = {[PAYMENT_ORDERED] = "ordered",
+										[PAYMENT_RANDOM] = "random",
+										[PAYMENT_UUID7] = "uuid7",
+										[PAYMENT_COUNTER] = "counter"};
+
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
+	{
+		if (strcmp(name, names[i]) == 0)
+		{
+			return (enum payment_keys) i;
+		}
+	}
+	fprintf(stderr, "driver: there are no keys \"%s\"\n", name);
+	exit(1);
 }
 
 static void
@@ -112,7 +127,10 @@ take_option(struct task *task, int option)
 			task->changed = true;
 			break;
 		case 'k':
-			task->kind.keys = strcmp(optarg, "random") == 0 ? PAYMENT_RANDOM : PAYMENT_ORDERED;
+			task->kind.keys = keys_named(optarg);
+			break;
+		case 'f':
+			task->first = number(optarg);
 			break;
 		case 'r':
 			task->rounds = number(optarg);
@@ -171,7 +189,7 @@ build(const struct task *task, const struct lane *lane, size_t round)
 
 	for (size_t i = 0; i < task->batches; i++)
 	{
-		fill(task, lane, (round * task->batches + i) * task->size, &parameters[i]);
+		fill(task, lane, task->first + (round * task->batches + i) * task->size, &parameters[i]);
 	}
 	return parameters;
 }

@@ -17,6 +17,9 @@
 /* PostgreSQL counts microseconds from 2000-01-01. */
 #define EPOCH_DISTANCE UINT64_C(946684800000000)
 
+/* Counters begin behind any that are there before. */
+#define COUNTER_START UINT64_C(1000000000)
+
 #define KEY_SIZE 46
 
 static const unsigned column_type[PAYMENT_COLUMNS] = {
@@ -38,16 +41,29 @@ write_key(char key[KEY_SIZE], enum payment_keys keys, uint64_t number)
 	uint64_t one = scatter(number);
 	uint64_t two = scatter(one);
 
-	if (keys == PAYMENT_ORDERED)
+	switch (keys)
 	{
-		snprintf(key, KEY_SIZE, "%013llu-%010llu", (unsigned long long) (START_MS + number),
-				 (unsigned long long) (number % 10000000000));
-		return;
+		case PAYMENT_ORDERED:
+			snprintf(key, KEY_SIZE, "%013llu-%010llu", (unsigned long long) (START_MS + number),
+					 (unsigned long long) (number % 10000000000));
+			break;
+		case PAYMENT_RANDOM:
+			snprintf(key, KEY_SIZE, "payments-%08x-%04x-4%03x-%04x-%012llx", (unsigned) (one >> 32),
+					 (unsigned) (one >> 16 & 0xffff), (unsigned) (one & 0xfff),
+					 0x8000u | (unsigned) (two >> 48 & 0x3fff),
+					 (unsigned long long) (two & 0xffffffffffff));
+			break;
+		case PAYMENT_UUID7:
+			snprintf(key, KEY_SIZE, "%08llx-%04llx-7%03x-%04x-%012llx",
+					 (unsigned long long) (START_MS + number) >> 16,
+					 (unsigned long long) (START_MS + number) & 0xffff, (unsigned) (one & 0xfff),
+					 0x8000u | (unsigned) (two >> 48 & 0x3fff),
+					 (unsigned long long) (two & 0xffffffffffff));
+			break;
+		case PAYMENT_COUNTER:
+			snprintf(key, KEY_SIZE, "%010llu", (unsigned long long) (COUNTER_START + number));
+			break;
 	}
-	snprintf(key, KEY_SIZE, "payments-%08x-%04x-4%03x-%04x-%012llx", (unsigned) (one >> 32),
-			 (unsigned) (one >> 16 & 0xffff), (unsigned) (one & 0xfff),
-			 0x8000u | (unsigned) (two >> 48 & 0x3fff),
-			 (unsigned long long) (two & 0xffffffffffff));
 }
 
 /* A document of exactly the size wanted; to be freed. */

@@ -15,7 +15,9 @@
 enum payment_keys
 {
 	PAYMENT_ORDERED, /* 24 bytes, of a time and a counter */
-	PAYMENT_RANDOM	 /* 45 bytes, of a prefix and a random UUID */
+	PAYMENT_RANDOM,	 /* 45 bytes, of a prefix and a random UUID, version 4 */
+	PAYMENT_UUID7,	 /* 36 bytes, of a time and a random number */
+	PAYMENT_COUNTER	 /* 10 digits */
 };
 
 struct payment_kind

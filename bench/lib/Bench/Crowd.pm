@@ -20,8 +20,8 @@ sub new
     return bless { runs => 0, %args }, $class;
 }
 
-# The same messages for each of the subscriptions; their keys are k1, k2, …, and their payloads have
-# 200 bytes unless told otherwise.
+# The same messages for each of the subscriptions; their keys are k1, k2, …, and their payloads
+# have 200 bytes unless told otherwise.
 sub publish
 {
     my ($self, $topic, $subscriptions, $count, $account, $bytes) = @_;
@@ -69,24 +69,50 @@ sub start
 sub run
 {
     my ($self, $subscription, %args) = @_;
+    my $run = $self->begin($subscription, %args);
+    eval {
+        wait_until('the backlog to be worked off', sub { $self->is_done($run) }, $args{seconds},
+            0.1);
+    };
+    return $self->finish($run);
+}
+
+sub begin
+{
+    my ($self, $subscription, %args) = @_;
     my $source = 'run-' . ++$self->{runs};
-    my $before = $self->deadlocks;
-    my $unacked = $self->{service}->stats($subscription)->{unacked};
-    my @pullers;
+    my $run = { subscription => $subscription, deadlocks => $self->deadlocks,
+        unacked => $self->unacked($subscription) };
     $self->{logs} = [];
     $self->{database}->query('-c', 'TRUNCATE entry', '-c', 'VACUUM account');
-    my %cpu = $self->cpu;
-    push @pullers, $self->start($subscription, $args{workers}, $source, @{ $args{options} // [] })
+    $run->{cpu} = { $self->cpu };
+    push @{ $run->{pullers} },
+      $self->start($subscription, $args{workers}, $source, @{ $args{options} // [] })
       for 1 .. $args{pullers};
-    eval {
-        wait_until('the backlog to be worked off',
-            sub { $self->{service}->stats($subscription)->{unacked} == 0 }, $args{seconds}, 0.1);
-    };
-    my %used = $self->cpu(@pullers);
-    $used{$_} -= $cpu{$_} foreach keys %used;
-    $unacked -= $self->{service}->stats($subscription)->{unacked};
-    $_->end('TERM') or die "a puller failed:\n" . $_->last_events foreach @pullers;
-    return { rate => $self->rate, messages => $unacked, cpu => \%used, deadlocks => $self->deadlocks - $before, met => $self->met };
+    return $run;
+}
+
+sub unacked
+{
+    my ($self, $subscription) = @_;
+    return $self->{service}->stats($subscription)->{unacked};
+}
+
+sub is_done
+{
+    my ($self, $run) = @_;
+    return $self->unacked($run->{subscription}) == 0;
+}
+
+sub finish
+{
+    my ($self, $run) = @_;
+    my %used = $self->cpu(@{ $run->{pullers} });
+    my $left = $self->unacked($run->{subscription});
+    $used{$_} -= $run->{cpu}{$_} // 0 foreach keys %used;
+    $_->end('TERM') or die "a puller failed:\n" . $_->last_events foreach @{ $run->{pullers} };
+    return { rate => $self->rate, messages => $run->{unacked} - $left, cpu => \%used,
+        deadlocks => $self->deadlocks - $run->{deadlocks}, met => $self->met };
 }
 
 sub cpu

@@ -6,7 +6,7 @@
 package Bench::Race;
 use strict;
 use warnings;
-use Bench::Number qw(median);
+use Bench::Number qw(median quantile);
 
 # database: a Demo::Database, in which "name" is created, from "template" if there is one; setup:
 # arguments of psql that fill it; driver: the path of the program; rounds, warm, batches, size: as
@@ -50,7 +50,8 @@ sub check
 }
 
 # Returns medians over the rounds: rate => [one, other], cpu => likewise, and of each round's own
-# ratio of the other to the one: ratio, cpu_ratio.
+# ratio of the other to the one: ratio, cpu_ratio. "slow" is the other's rate in the slowest round
+# of a hundred.
 sub run
 {
     my ($self, @options) = @_;
@@ -67,6 +68,7 @@ sub run
     return {
         rate => [ median(map { $_->[0] } @rounds), median(map { $_->[2] } @rounds) ],
         cpu => [ median(map { $_->[1] } @rounds), median(map { $_->[3] } @rounds) ],
+        slow => quantile(0.01, map { $_->[2] } @rounds),
         ratio => median(map { $_->[2] / $_->[0] } @rounds),
         cpu_ratio => median(map { $_->[3] / $_->[1] } @rounds),
     };

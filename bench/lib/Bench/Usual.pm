@@ -56,34 +56,46 @@ sub pgbench
     return $output =~ /^tps = ([0-9.]+)/m ? $1 : die "pgbench said no rate:\n$output";
 }
 
-# Messages a second, from a subscription that has enough of them.
+# Of the consumer, which has ended, the service and the database: in seconds.
+sub cpu
+{
+    my ($self) = @_;
+    my %others = $self->{crowd}->cpu;
+    return (times)[2] + (times)[3] + $others{service} + $others{database};
+}
+
+# Messages a second and microseconds of all processes a message, from a subscription that has
+# enough of them.
 sub consume
 {
     my ($self, $subscription, $connections) = @_;
     my ($crowd, $service) = ($self->{crowd}, $self->{crowd}{service});
     $self->clear;
+    my $cpu = $self->cpu;
     my ($acked, $seconds) = split ' ', $self->run("$crowd->{root}/build/bench/usual", '--dbname',
         $crowd->{database}->conninfo('postgres'), '--subscription',
         "$service->{url}/v1/" . $service->subscription($subscription), '--connections',
         $connections, '--seconds', $self->{seconds});
+    $cpu = $self->cpu - $cpu;
     my ($entries) = $crowd->{database}->query('-c', 'SELECT count(*) FROM entry');
     die "acknowledged are $acked and in the ledger $entries->[0]: the run is void\n"
       if $entries->[0] != $acked;
-    return $acked / $seconds;
+    return ($acked / $seconds, 1e6 * $cpu / $acked);
 }
 
-# Each number of connections with a subscription of its own. Returns rate, connections and fair, the
-# ratio to pgbench, of the fastest; dies when that is not fair.
+# Each number of connections with a subscription of its own. Returns rate, cpu, connections and
+# fair, the ratio to pgbench, of the fastest; dies when that is not fair.
 sub best
 {
     my ($self, $subscriptions) = @_;
     my $best;
     foreach my $connections (sort { $a <=> $b } keys %$subscriptions)
     {
-        my $rate = $self->consume($subscriptions->{$connections}, $connections);
+        my ($rate, $cpu) = $self->consume($subscriptions->{$connections}, $connections);
         my $pgbench = $self->pgbench($connections);
-        $self->{raw}->print("usual $connections $rate pgbench $pgbench\n");
-        $best = { rate => $rate, connections => $connections, fair => $rate / $pgbench }
+        $self->{raw}->print("usual $connections $rate $cpu pgbench $pgbench\n");
+        $best = { rate => $rate, cpu => $cpu, connections => $connections,
+            fair => $rate / $pgbench }
           if !$best || $rate > $best->{rate};
     }
     die sprintf("with %d connections the usual consumer makes %.2f of pgbench's rate, not %.2f: "
