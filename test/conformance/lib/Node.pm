@@ -24,22 +24,24 @@ sub slurp
     return <$fh> // '';
 }
 
-# Installs what the lock file names, unless that is what is there. False when that failed; the log
-# says why.
+# Installs what the lock file of a folder names into another one, unless that is what is there. False
+# when that failed; the log says why.
 sub install
 {
-    my $lock = slurp("$here/package-lock.json");
-    return 1 if slurp("$build/installed") eq $lock;
-    make_path($build);
-    copy("$here/$_", "$build/$_") or die "$_: $!\n" foreach 'package.json', 'package-lock.json';
+    my ($from, $to) = @_;
+    ($from, $to) = ($here, $build) if !defined $from;
+    my $lock = slurp("$from/package-lock.json");
+    return 1 if slurp("$to/installed") eq $lock;
+    make_path($to);
+    copy("$from/$_", "$to/$_") or die "$_: $!\n" foreach 'package.json', 'package-lock.json';
     return 0
-        if system("cd $build && npm ci --ignore-scripts --no-audit --no-fund >npm.log 2>&1") != 0;
-    open(my $mark, '>', "$build/installed") or die "$build/installed: $!\n";
+        if system("cd $to && npm ci --ignore-scripts --no-audit --no-fund >npm.log 2>&1") != 0;
+    open(my $mark, '>', "$to/installed") or die "$to/installed: $!\n";
     print $mark $lock;
     return close($mark);
 }
 
-sub log { slurp("$build/npm.log") }
+sub log { slurp(($_[0] // $build) . '/npm.log') }
 
 # A program of test/conformance/node, put where it finds the packages.
 sub program
