@@ -8,12 +8,12 @@
  *
  * Everything else is done outside of measured().
  */
-#include <openssl/evp.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "ack.h"
+#include "base64.h"
 #include "clock.h"
 #include "decode.h"
 #include "memory.h"
@@ -59,10 +59,8 @@ static void
 write_response(int bytes)
 {
 	char *payload = memory_format("{\"account\": 17, \"memo\": \"%0*d\"}", bytes - 28, 0);
-	size_t size = strlen(payload);
-	char *data = memory_new((size + 2) / 3 * 4 + 1);
+	char *data = base64_encode(payload, strlen(payload));
 
-	EVP_EncodeBlock((unsigned char *) data, (const unsigned char *) payload, (int) size);
 
 	buffer_init(&response, LIMIT);
 	append("{\n  \"receivedMessages\": [");

@@ -1,40 +1,41 @@
 /* SPDX-License-Identifier: PostgreSQL */
 #include "base64.h"
 
+#include <endian.h>
 #include <openssl/evp.h>
 #include <stdint.h>
+#include <string.h>
 
 #include "memory.h"
 
-#define IS_DIGIT 64
-
-/* The six bits of a digit plus IS_DIGIT; 0 for every other byte. */
-static const uint8_t
-	digit
-		[256] =
-			{
-				['A'] = 64, 65,	 66,  67,  68,		   69,	70,	 71,		  72,		   73,	74,
-				75,			76,	 77,  78,  79,		   80,	81,	 82,		  83,		   84,	85,
-				86,			87,	 88,  89,  ['a'] = 90, 91,	92,	 93,		  94,		   95,	96,
-				97,			98,	 99,  100, 101,		   102, 103, 104,		  105,		   106, 107,
-				108,		109, 110, 111, 112,		   113, 114, 115,		  ['0'] = 116, 117, 118,
-				119,		120, 121, 122, 123,		   124, 125, ['+'] = 126, ['/'] = 127,
+/* The six bits of a digit; -1 for every other byte. */
+/* clang-format off */
+static const int8_t digit[256] = {
+	-1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1,
+	-1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1,
+	-1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, 62, -1, -1, -1, 63,
+	52, 53, 54, 55, 56, 57, 58, 59, 60, 61, -1, -1, -1, -1, -1, -1,
+	-1, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14,
+	15, 16, 17, 18, 19, 20, 21, 22, 23, 24, 25, -1, -1, -1, -1, -1,
+	-1, 26, 27, 28, 29, 30, 31, 32, 33, 34, 35, 36, 37, 38, 39, 40,
+	41, 42, 43, 44, 45, 46, 47, 48, 49, 50, 51, -1, -1, -1, -1, -1,
+	-1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1,
+	-1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1,
+	-1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1,
+	-1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1,
+	-1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1,
+	-1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1,
+	-1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1,
+	-1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1,
 };
+/* clang-format on */
 
-/* The 24 bits of four digits, or -1. */
+/* The 24 bits of four digits, or less than 0: a -1 among them leaves its sign. */
 static inline int32_t
 decode_four(const unsigned char *text)
 {
-	uint32_t a = digit[text[0]];
-	uint32_t b = digit[text[1]];
-	uint32_t c = digit[text[2]];
-	uint32_t d = digit[text[3]];
-
-	if ((a & b & c & d & IS_DIGIT) == 0)
-	{
-		return -1;
-	}
-	return (int32_t) ((a & 63) << 18 | (b & 63) << 12 | (c & 63) << 6 | (d & 63));
+	return (int32_t) ((uint32_t) digit[text[0]] << 18 | (uint32_t) digit[text[1]] << 12 |
+					  (uint32_t) digit[text[2]] << 6 | (uint32_t) digit[text[3]]);
 }
 
 /*
@@ -79,14 +80,14 @@ base64_decode(const char *text, size_t size, unsigned char *bytes, size_t *decod
 	for (const unsigned char *end = at + size - 4; at < end; at += 4, bytes += 3)
 	{
 		int32_t bits = decode_four(at);
+		/* Four bytes at once, of which the last one belongs to the next group. */
+		uint32_t wire = htobe32((uint32_t) bits << 8);
 
 		if (bits < 0)
 		{
 			return false;
 		}
-		bytes[0] = (unsigned char) (bits >> 16);
-		bytes[1] = (unsigned char) (bits >> 8);
-		bytes[2] = (unsigned char) bits;
+		memcpy(bytes, &wire, sizeof(wire));
 	}
 	last = decode_last(at, bytes);
 	*decoded = (size_t) (bytes - begin) + last;

@@ -6,17 +6,24 @@
 #include "literal.h"
 #include "memory.h"
 
-static bool
-is_between_values(char byte)
+/* What a byte outside of strings is; a table, for most bytes of an indented response are spaces. */
+enum class
 {
-	return byte == ' ' || byte == '\n' || byte == '\r' || byte == '\t' || byte == ',' ||
-		   byte == ':';
-}
+	CLASS_WORD,
+	CLASS_BETWEEN, /* values */
+	CLASS_STRING,
+	CLASS_OPEN,
+	CLASS_CLOSE
+};
 
-static bool
-is_end_of_word(char byte)
+static const unsigned char class_of[256] = {
+	[' '] = CLASS_BETWEEN, ['\n'] = CLASS_BETWEEN, ['\r'] = CLASS_BETWEEN, ['\t'] = CLASS_BETWEEN,
+	[','] = CLASS_BETWEEN, [':'] = CLASS_BETWEEN,  ['"'] = CLASS_STRING,   ['{'] = CLASS_OPEN,
+	['['] = CLASS_OPEN,	   ['}'] = CLASS_CLOSE,	   [']'] = CLASS_CLOSE};
+
+static enum class class_at(const char *at)
 {
-	return is_between_values(byte) || byte == ']' || byte == '}';
+	return (enum class) class_of[(unsigned char) *at];
 }
 
 static const char *
@@ -26,25 +33,32 @@ skip_container(const char *at, const char *end)
 
 	while (at < end)
 	{
-		switch (*at)
+		enum class class = class_at(at);
+
+		if (class == CLASS_STRING)
 		{
-			case '"':
-				at = literal_skip(at, end);
-				continue;
-			case '{':
-			case '[':
-				depth++;
-				break;
-			case '}':
-			case ']':
-				depth--;
-				break;
+			at = literal_skip(at, end);
+			continue;
 		}
 		at++;
-		if (depth == 0)
+		if (class >= CLASS_OPEN)
 		{
-			break;
+			depth += class == CLASS_OPEN ? 1 : (size_t) -1;
+			if (depth == 0)
+			{
+				break;
+			}
 		}
+	}
+	return at;
+}
+
+static const char *
+skip_word(const char *at, const char *end)
+{
+	while (at < end && class_at(at) != CLASS_BETWEEN && class_at(at) != CLASS_CLOSE)
+	{
+		at++;
 	}
 	return at;
 }
@@ -53,29 +67,31 @@ skip_container(const char *at, const char *end)
 static bool
 take_value(struct slice_walk *walk, struct slice *value)
 {
-	while (walk->at < walk->end && is_between_values(*walk->at))
+	const char *at = walk->at;
+	const char *end = walk->end;
+
+	while (at < end && class_at(at) == CLASS_BETWEEN)
 	{
-		walk->at++;
+		at++;
 	}
-	if (walk->at >= walk->end)
+	walk->at = at;
+	if (at >= end)
 	{
 		return false;
 	}
-	value->start = walk->at;
-	switch (*walk->at)
+	value->start = at;
+	switch (class_at(at))
 	{
-		case '"':
-			walk->at = literal_skip(walk->at, walk->end);
+		case CLASS_STRING:
+			walk->at = literal_skip(at, end);
 			break;
-		case '{':
-		case '[':
-			walk->at = skip_container(walk->at, walk->end);
+		case CLASS_OPEN:
+			walk->at = skip_container(at, end);
 			break;
-		default:
-			while (walk->at < walk->end && !is_end_of_word(*walk->at))
-			{
-				walk->at++;
-			}
+		case CLASS_WORD:
+		case CLASS_BETWEEN:
+		case CLASS_CLOSE:
+			walk->at = skip_word(at, end);
 	}
 	value->length = (size_t) (walk->at - value->start);
 	return true;
