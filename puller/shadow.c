@@ -56,9 +56,9 @@ shadow_fail(struct shadow *shadow, const struct failure *failure, const struct m
 	error->count++;
 }
 
-/* The bound that this part of the messages stayed below; the last bound for those above it. */
-static double
-quantile(const struct histogram *histogram, double part)
+/* Writes the bound that this part of the messages stayed within. */
+static void
+put_bound(const struct histogram *histogram, double part, FILE *out)
 {
 	uint64_t sum = 0;
 
@@ -67,23 +67,26 @@ quantile(const struct histogram *histogram, double part)
 		sum += histogram->bucket[i];
 		if ((double) sum >= part * (double) histogram->count)
 		{
-			return histogram->bounds[i];
+			fprintf(out, "at most %g ms", histogram->bounds[i] * 1000);
+			return;
 		}
 	}
-	return histogram->bounds[histogram->bound_count - 1];
+	fprintf(out, "more than %g ms", histogram->bounds[histogram->bound_count - 1] * 1000);
 }
 
 static void
 report_times(const struct histogram *handler, FILE *out)
 {
-	if (handler->count > 0)
+	if (handler->count == 0)
 	{
-		fprintf(out,
-				"a message took %.2f ms on average; half of them less than %g ms, 99 %% less "
-				"than %g ms\n",
-				handler->sum / (double) handler->count * 1000, quantile(handler, 0.5) * 1000,
-				quantile(handler, 0.99) * 1000);
+		return;
 	}
+	fprintf(out, "a message took %.2f ms on average; half of them ",
+			handler->sum / (double) handler->count * 1000);
+	put_bound(handler, 0.5, out);
+	fputs(", 99 % ", out);
+	put_bound(handler, 0.99, out);
+	fputc('\n', out);
 }
 
 /* Errors may hold line breaks and more. */
