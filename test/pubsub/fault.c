@@ -137,13 +137,13 @@ faults_render(const struct faults *faults)
 /* The next rule from *position on that fires for the event, or NULL. */
 static const struct rule *
 next_firing(struct faults *faults, size_t *position, enum fault_event event,
-			const char *subscription)
+			const char *subscription, const char *token)
 {
 	while (*position < faults->count)
 	{
 		struct rule *rule = faults->rules[(*position)++];
 
-		if (rule_fires(rule, event, subscription))
+		if (rule_fires(rule, event, subscription, token))
 		{
 			history_fault(faults->service->history, rule->number, action_name(rule->action),
 						  fault_event_name(event), rule->seen);
@@ -158,7 +158,7 @@ fault_connect(struct faults *faults)
 {
 	bool refused = false;
 
-	for (size_t i = 0; next_firing(faults, &i, EVENT_CONNECT, NULL) != NULL;)
+	for (size_t i = 0; next_firing(faults, &i, EVENT_CONNECT, NULL, NULL) != NULL;)
 		refused = true;
 	return refused;
 }
@@ -220,9 +220,10 @@ void
 fault_request(struct faults *faults, struct request *request, enum fault_event event,
 			  const char *subscription)
 {
+	const char *token = token_of(request);
 	const struct rule *rule;
 
-	for (size_t i = 0; (rule = next_firing(faults, &i, event, subscription)) != NULL;)
+	for (size_t i = 0; (rule = next_firing(faults, &i, event, subscription, token)) != NULL;)
 		apply(rule, request, subscription);
 }
 
@@ -231,7 +232,7 @@ fault_delivery(struct faults *faults, const char *subscription, struct delivery_
 {
 	const struct rule *rule;
 
-	for (size_t i = 0; (rule = next_firing(faults, &i, EVENT_DELIVER, subscription)) != NULL;)
+	for (size_t i = 0; (rule = next_firing(faults, &i, EVENT_DELIVER, subscription, NULL)) != NULL;)
 	{
 		fault->duplicate |= rule->action == ACTION_DUPLICATE;
 		fault->share |= rule->action == ACTION_SHARE;
@@ -246,7 +247,7 @@ fault_ack_id(struct faults *faults, const char *subscription, struct ack_fault *
 {
 	const struct rule *rule;
 
-	for (size_t i = 0; (rule = next_firing(faults, &i, EVENT_ACK_ID, subscription)) != NULL;)
+	for (size_t i = 0; (rule = next_firing(faults, &i, EVENT_ACK_ID, subscription, NULL)) != NULL;)
 	{
 		fault->ignore |= rule->action == ACTION_IGNORE;
 		fault->redeliver |= rule->action == ACTION_REDELIVER;

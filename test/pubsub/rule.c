@@ -196,7 +196,7 @@ rule_parse(struct json_object *object, size_t number, uint64_t seed, struct prob
 	static const char *const names[] = {
 		"on",		   "do",	"subscription", "nth",	   "every", "after",
 		"probability", "times", "when",			"code",	   "bytes", "ms",
-		"retryAfter",  "json",	"reason",		"message", NULL,
+		"retryAfter",  "json",	"reason",		"message", "token", NULL,
 	};
 	struct rule *rule = memory_get(sizeof(*rule));
 	const char *event = "";
@@ -214,6 +214,7 @@ rule_parse(struct json_object *object, size_t number, uint64_t seed, struct prob
 		parse_what(rule, object, problem))
 	{
 		rule->subscription = copy_member(object, "subscription");
+		rule->token = copy_member(object, "token");
 		rule->source = json_object_get(object);
 		return rule;
 	}
@@ -222,9 +223,12 @@ rule_parse(struct json_object *object, size_t number, uint64_t seed, struct prob
 }
 
 static bool
-is_about(const struct rule *rule, enum fault_event event, const char *subscription)
+is_about(const struct rule *rule, enum fault_event event, const char *subscription,
+		 const char *token)
 {
 	if ((rule->events & BIT(event)) == 0)
+		return false;
+	if (rule->token != NULL && (token == NULL || strcmp(rule->token, token) != 0))
 		return false;
 	if (rule->subscription == NULL)
 		return true;
@@ -249,9 +253,9 @@ is_due(struct rule *rule)
 }
 
 bool
-rule_fires(struct rule *rule, enum fault_event event, const char *subscription)
+rule_fires(struct rule *rule, enum fault_event event, const char *subscription, const char *token)
 {
-	if (!is_about(rule, event, subscription))
+	if (!is_about(rule, event, subscription, token))
 		return false;
 	rule->seen++;
 	if (!is_due(rule) || (rule->times > 0 && rule->fired >= rule->times))
@@ -264,6 +268,7 @@ void
 rule_free(struct rule *rule)
 {
 	free(rule->subscription);
+	free(rule->token);
 	free(rule->retry_after);
 	free(rule->text);
 	json_object_put(rule->source);

@@ -39,6 +39,7 @@ struct rule
 	size_t number;
 	unsigned events;	/* a bit for each fault_event */
 	char *subscription; /* full name or id; NULL: any */
+	char *token;		/* of requests that carry this one; NULL: any */
 	enum action action;
 	uint64_t nth[MAX_NTH];
 	size_t nth_count;
@@ -66,7 +67,8 @@ struct rule *rule_parse(struct json_object *object, size_t number, uint64_t seed
 						struct problem *problem);
 
 /* Counts the event if the rule is about it, and tells whether it fires. */
-bool rule_fires(struct rule *rule, enum fault_event event, const char *subscription);
+bool rule_fires(struct rule *rule, enum fault_event event, const char *subscription,
+				const char *token);
 void rule_free(struct rule *rule);
 
 #endif

@@ -40,7 +40,7 @@ tokens_free(struct tokens *tokens)
 	free(tokens);
 }
 
-static const char *
+const char *
 token_of(const struct request *request)
 {
 	const char *header = MHD_lookup_connection_value(request->connection, MHD_HEADER_KIND,

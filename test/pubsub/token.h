@@ -18,6 +18,9 @@ void tokens_free(struct tokens *tokens);
 /* Whether the request carries a valid token; if not, a problem like the real service's. */
 bool token_check(struct tokens *tokens, const struct request *request, struct problem *problem);
 
+/* What the request carries, or NULL; lives as long as the request. */
+const char *token_of(const struct request *request);
+
 /* From now on the token of this request is no longer valid. */
 void token_revoke(struct tokens *tokens, const struct request *request);
 
