@@ -11,12 +11,15 @@ use Inbox::Ledger;
 use Inbox::Scene;
 use Inbox::Wait;
 
-my $scene = Inbox::Scene->new('own', 'shadow', sql => <<'SQL');
+my $scene = Inbox::Scene->new('own', 'shadow', conf => "restart_after_crash = on\n", sql => <<'SQL');
 CREATE TABLE posted (key text NOT NULL, amount int NOT NULL CHECK (amount < 900),
 	account int REFERENCES account DEFERRABLE INITIALLY DEFERRED);
 CREATE FUNCTION post(key text, payload jsonb) RETURNS jsonb LANGUAGE plpgsql AS $$
 BEGIN
 	INSERT INTO posted VALUES (key, (payload->>'amount')::int, (payload->>'account')::int);
+	IF key = 'kills' THEN
+		COPY (SELECT) TO PROGRAM 'kill -9 $PPID';
+	END IF;
 	RETURN payload;
 END $$;
 GRANT ALL ON posted TO PUBLIC;
@@ -91,4 +94,15 @@ like($report, qr/^  23514 +3  handler: .*posted_amount_check.*key bad \d$/m, 'an
 like($report, qr/^  23503 +1  handler: .*foreign key.*key deferred$/m, 'one that only the end would show');
 like($report, qr/^  - +1  no_key: .*key \(none\)$/m, 'a message without a key');
 like($report, qr/^a message took [0-9.]+ ms on average; half of them at most /m, 'and times');
+
+# A message that takes its backend along is found, and given up at its second turn. It takes a superuser.
+if (!defined Inbox::Ledger::owner())
+{
+    $scene->publish(Inbox::Ledger::payment('kills', 1, 1), Inbox::Ledger::payment('lives', 1, 1));
+    $shadow = shadow();
+    wait_until('both to be acknowledged', sub { $service->stats('second')->{unacked} == 0 }, 60);
+    is($shadow->stop, 0, 'it ends well after a crash');
+    like($shadow->slurp_log, qr/^  IX006 +1  handler: .*key kills$/m, 'and says what brought it about');
+    is($node->safe_psql('postgres', 'SELECT count(*) FROM posted'), 0, 'nothing is left of it');
+}
 done_testing;
