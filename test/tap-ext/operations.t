@@ -12,7 +12,7 @@ use Time::HiRes qw(sleep time);
 my $page = slurp_file("$ENV{INBOX_ROOT}/docs/operations.md");
 my $node = PostgreSQL::Test::Cluster->new('operations');
 $node->init(extra => [ '--encoding=UTF8', '--no-locale' ]);
-$node->append_conf('postgresql.conf', 'fsync = on');
+$node->append_conf('postgresql.conf', "fsync = on\nshared_preload_libraries = 'pg_cron'\n");
 $node->start;
 $node->safe_psql('postgres', 'CREATE DATABASE books');
 $node->safe_psql('books', <<'SQL');
@@ -24,7 +24,7 @@ SQL
 @ENV{qw(PGHOST PGPORT PGDATABASE)} = ($node->host, $node->port, 'books');
 chdir(PostgreSQL::Test::Utils::tempdir()) or die;
 
-sub fail
+sub message_dies
 {
     $node->safe_psql('books', "SELECT inbox_fail(('$_[0]', 'p', NULL, '$_[1]', 'm', now(), NULL, NULL)::inbox_message, "
           . "'payments', '22012', 'division by zero', halt_after => 1000)");
@@ -42,7 +42,7 @@ sub listens
     my $buffer = '';
     until ($heard || time > $deadline)
     {
-        fail('listened-' . $number++, '');
+        message_dies('listened-' . $number++, '');
         my $bits = '';
         vec($bits, fileno($lines), 1) = 1;
         sysread($lines, $buffer, 4096, length($buffer)) if select($bits, undef, undef, 1);
@@ -53,8 +53,8 @@ sub listens
     return $heard;
 }
 
-fail('payment-4711', 'account 7');
-fail('payment-4712', 'account 8');
+message_dies('payment-4711', 'account 7');
+message_dies('payment-4712', 'account 8');
 my $blocks = 0;
 while ($page =~ /^```(\w+)\n(.*?)^```$/gms)
 {
@@ -76,6 +76,9 @@ while ($page =~ /^```(\w+)\n(.*?)^```$/gms)
         is(system('sh', '-ec', $text), 0, "runs: $first");
     }
 }
+my ($schedule) = $page =~ /`(SELECT cron\.schedule\(.*?\))`/;
+$node->safe_psql('postgres', 'CREATE EXTENSION pg_cron');
+is($node->safe_psql('postgres', $schedule), '1', 'pg_cron takes the purge');
 cmp_ok($blocks, '>', 15, 'the page has commands');
 is($node->safe_psql('books', "SELECT string_agg(key || ' ' || status, ', ' ORDER BY key) FROM inbox_failure "
       . "WHERE key LIKE 'payment%'"), 'payment-4711 resolved, payment-4712 discarded',
