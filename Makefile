@@ -21,6 +21,14 @@ pubsub:
 INBOX_VERSION = $(shell sed -n "s/^default_version *= *'\(.*\)'/\1/p" inbox.control)
 managed:
 	sql/build-managed $(INBOX_VERSION) >sql/inbox-managed.sql
+# The sources of what is committed, with what PGXN wants to know, as one archive.
+.PHONY: dist
+DIST = inbox-$(INBOX_VERSION)
+dist:
+	rm -rf build/dist && mkdir -p build/dist/$(DIST)
+	git archive HEAD | tar -x -C build/dist/$(DIST)
+	sed 's/@version@/$(INBOX_VERSION)/g' META.json.in >build/dist/$(DIST)/META.json
+	tar -C build/dist -czf build/dist/$(DIST).tar.gz $(DIST)
 install: all
 	$(MAKE) -C src install
 	$(MAKE) -C puller install
