@@ -109,19 +109,19 @@ puller-san:
 	$(MAKE) -C puller SAN=address,undefined
 e2e: install-private puller puller-san pubsub
 	rm -rf $(OUT)/e2e && mkdir -p $(OUT)/e2e
-	$(TAP) TESTDIR=$(OUT)/e2e $(SUITE) e2e prove -v -j2 $(E2E_TESTS)
+	$(TAP) TESTDIR=$(OUT)/e2e $(SUITE) e2e prove -v -j3 $(E2E_TESTS)
 # From other consumers to inbox: those of Redis, and Node.js and Go programs, with the real ones.
 .PHONY: coming-over
 coming-over: install-private puller pubsub
 	rm -rf $(OUT)/coming-over && mkdir -p $(OUT)/coming-over
-	$(TAP) TESTDIR=$(OUT)/coming-over $(SUITE) coming-over prove -v -j2 $(COMING_OVER_TESTS)
+	$(TAP) TESTDIR=$(OUT)/coming-over $(SUITE) coming-over prove -v -j3 $(COMING_OVER_TESTS)
 # Through the puller, a part of the same tests is enough: what differs is below it.
 E2E_MANAGED = 100_applied_once 110_messages_nobody_can_apply 120_failing_handler 141_handler_replaced \
 	200_killed_twenty_times 213_commit_fails 250_order_per_key 540_shadow 740_seek_refused 520_expired 600_check 610_check_wrong
 e2e-managed: install-private managed puller pubsub
 	rm -rf $(OUT)/e2e-managed && mkdir -p $(OUT)/e2e-managed
 	$(TAP) TESTDIR=$(OUT)/e2e-managed INBOX_VARIANT=managed $(SUITE) e2e-managed \
-		prove -v -j2 $(E2E_MANAGED:%=$(E2E_TESTS)/%.t)
+		prove -v -j3 $(E2E_MANAGED:%=$(E2E_TESTS)/%.t)
 # What a puller serves to people and monitors: in a browser, to Prometheus, to hostile clients.
 .PHONY: page
 page: install-private puller pubsub
