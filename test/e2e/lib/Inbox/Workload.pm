@@ -85,7 +85,8 @@ sub all_acked
 {
     my ($self, $service, $name, $puller, $what) = @_;
     my $own = $service->{kind} eq 'own';
-    eval { wait_until('acks', sub { $service->stats($name)->{unacked} == 0 }, 40) } if $own;
+    # What a puller that was killed had extended stays leased for a minute.
+    eval { wait_until('acks', sub { $service->stats($name)->{unacked} == 0 }, 100) } if $own;
     quiet($puller) unless $own;
     is($puller->stop, 0, "$what; the puller stops with status 0");
     is($own ? $service->stats($name)->{unacked} : redelivered($service, $name), 0, $what);
