@@ -50,10 +50,11 @@ main(int argc, char **argv)
 		config_free(&config);
 		return status;
 	}
+	/* Who has read a line of the log may send a signal. */
+	loop_block_signals();
 	log_configure(config.log_format, config.log_level);
 	config_log(&config);
 	srandom((unsigned) (time(NULL) ^ (getpid() << 16)));
-	loop_block_signals();
 	puller_init(&puller, &config);
 	if (config.listen != NULL && (puller.listen = listen_new(config.listen)) == NULL)
 	{
