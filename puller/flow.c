@@ -6,6 +6,7 @@
 
 #include "answer.h"
 #include "clock.h"
+#include "cluster.h"
 #include "iam.h"
 #include "lane.h"
 #include "log.h"
@@ -20,63 +21,6 @@
 
 /* ---- the database ---------------------------------------------------------------------- */
 
-static bool
-differs(const char *before, const char *now)
-{
-	return before != NULL && now != NULL && strcmp(before, now) != 0;
-}
-
-static bool
-is_elsewhere(const struct db_facts *facts, const char *system_id, const char *timeline)
-{
-	return differs(system_id, facts->system_id) || differs(timeline, facts->timeline);
-}
-
-/* A primary that was replaced may live on, and commit what nobody will ever see. */
-static void
-leave_others(struct puller *puller, const struct db_facts *facts)
-{
-	for (int i = 0; i < puller->workers; i++)
-	{
-		struct worker *worker = &puller->worker[i];
-
-		if (worker->db.state >= DB_IDLE &&
-			is_elsewhere(&worker->db.facts, facts->system_id, facts->timeline))
-		{
-			worker->work = WORK_NONE;
-			settle_release(worker);
-			db_close(&worker->db, "it is to the database as it was before");
-		}
-	}
-}
-
-/*
- * Another cluster or another timeline may lack what the one before had committed. What has not
- * been acknowledged yet is dropped and comes again: the new one decides what it has.
- */
-static void
-watch_cluster(struct puller *puller, const struct db_facts *facts)
-{
-	if (is_elsewhere(facts, puller->system_id, puller->timeline))
-	{
-		log_event(
-			LOG_ERROR, "database_changed", "system_before", LOG_TEXT, puller->system_id,
-			"system_now", LOG_TEXT, facts->system_id, "timeline_before", LOG_TEXT, puller->timeline,
-			"timeline_now", LOG_TEXT, facts->timeline, "hint", LOG_TEXT,
-			"a failover or a restore: commits acknowledged before may be missing here; unless "
-			"the new primary was a synchronous standby, seek the subscription back: inbox-puller "
-			"--seek restore-point shows to when, and --yes does it; the claims make the replay "
-			"harmless (docs/restore.md)",
-			NULL);
-		ack_drop(&puller->ack);
-		leave_others(puller, facts);
-	}
-	free(puller->system_id);
-	free(puller->timeline);
-	puller->system_id = memory_copy_text(facts->system_id);
-	puller->timeline = memory_copy_text(facts->timeline);
-}
-
 static void
 db_ready(void *context, struct db *db)
 {
@@ -84,7 +28,7 @@ db_ready(void *context, struct db *db)
 
 	worker->puller->db_down_since = CLOCK_NEVER;
 	worker->puller->metrics.connected++;
-	watch_cluster(worker->puller, &db->facts);
+	cluster_watch(worker->puller, &db->facts);
 }
 
 static void
