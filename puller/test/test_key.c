@@ -143,96 +143,97 @@ test_pointers_of_the_standard(void **state)
 	}
 }
 
+static const struct
+{
+	const char *rule;
+	const char *data;
+	enum key_outcome outcome;
+	const char *expected;
+} pointer_cases[] = {
+	{"json:", "\"whole\"", KEY_FOUND, "whole"},
+	{"json:", " 17 ", KEY_FOUND, "17"},
+	{"json:/id", "{\"id\":\"a\"}", KEY_FOUND, "a"},
+	{"json:/id", "{\"i\\u0064\":\"a\"}", KEY_FOUND, "a"},
+	{"json:/a/b/2/c", "{\"a\":{\"b\":[0,[],{\"c\":\"deep\"}]}}", KEY_FOUND, "deep"},
+	{"json:/~01", "{\"~1\":\"a\",\"/\":\"b\"}", KEY_FOUND, "a"},
+	{"json:/a//b", "{\"a\":{\"\":{\"b\":\"x\"}}}", KEY_FOUND, "x"},
+	{"json:/id", "{\"x\":\"\\u0000\",\"id\":\"a\"}", KEY_FOUND, "a"},
+	{"json:/id", "{\"x\":1,\"x\":2,\"id\":\"a\"}", KEY_FOUND, "a"},
+	{"json:/0", "{\"0\":\"a\"}", KEY_FOUND, "a"},
+	{"json:/id", "{\"id\":\"\"}", KEY_ABSENT, NULL},
+	{"json:/id", "{\"ID\":\"a\"}", KEY_ABSENT, "json:/id is absent"},
+	{"json:/id", "{\"id\":null}", KEY_ABSENT, NULL},
+	{"json:/id", "{\"id\":true}", KEY_ABSENT, NULL},
+	{"json:/id", "{\"id\":{}}", KEY_ABSENT, NULL},
+	{"json:/id", "{\"id\":[\"a\"]}", KEY_ABSENT, NULL},
+	{"json:/id/x", "{\"id\":\"a\"}", KEY_ABSENT, NULL},
+	{"json:/id/", "{\"id\":\"a\"}", KEY_ABSENT, NULL},
+	{"json:/id", "[\"a\"]", KEY_ABSENT, NULL},
+	/* array indexes */
+	{"json:/1", "[\"a\",\"b\"]", KEY_FOUND, "b"},
+	{"json:/2", "[\"a\",\"b\"]", KEY_ABSENT, NULL},
+	{"json:/0", "[]", KEY_ABSENT, NULL},
+	{"json:/-", "[\"a\"]", KEY_ABSENT, NULL},
+	{"json:/-0", "[\"a\"]", KEY_ABSENT, NULL},
+	{"json:/-1", "[\"a\",\"b\"]", KEY_ABSENT, NULL},
+	{"json:/00", "[\"a\"]", KEY_ABSENT, NULL},
+	{"json:/01", "[\"a\",\"b\"]", KEY_ABSENT, NULL},
+	{"json:/1e0", "[\"a\",\"b\"]", KEY_ABSENT, NULL},
+	{"json:/+1", "[\"a\",\"b\"]", KEY_ABSENT, NULL},
+	{"json:/ 1", "[\"a\",\"b\"]", KEY_ABSENT, NULL},
+	{"json:/", "[\"a\"]", KEY_ABSENT, NULL},
+	{"json:/999999999", "[\"a\"]", KEY_ABSENT, NULL},
+	{"json:/18446744073709551616", "[\"a\"]", KEY_ABSENT, NULL},
+	/* integers, in the form they are written in */
+	{"json:/n", "{\"n\":0}", KEY_FOUND, "0"},
+	{"json:/n", "{\"n\":-1}", KEY_FOUND, "-1"},
+	{"json:/n", "{\"n\":999999999999999999}", KEY_FOUND, "999999999999999999"},
+	{"json:/n", "{\"n\":-999999999999999999}", KEY_FOUND, "-999999999999999999"},
+	{"json:/n", "{\"n\":1000000000000000000}", KEY_ABSENT, NULL},
+	{"json:/n", "{\"n\":-1000000000000000000}", KEY_ABSENT, NULL},
+	{"json:/n", "{\"n\":18446744073709551616}", KEY_ABSENT, NULL},
+	{"json:/n", "{\"n\":-0}", KEY_ABSENT, NULL},
+	{"json:/n", "{\"n\":1.0}", KEY_ABSENT, NULL},
+	{"json:/n", "{\"n\":1e3}", KEY_ABSENT, NULL},
+	{"json:/n", "{\"n\":1E0}", KEY_ABSENT, NULL},
+	{"json:/n", "{\"n\":01}", KEY_ABSENT, "json:/n is absent, as the payload is not JSON"},
+	/* ambiguous on the way, or not storable */
+	{"json:/id", "{\"id\":\"a\",\"id\":\"a\"}", KEY_REFUSED, "json:/id occurs twice"},
+	{"json:/id", "{\"id\":\"a\",\"\\u0069d\":\"b\"}", KEY_REFUSED, NULL},
+	{"json:/a/id", "{\"a\":{\"id\":\"x\"},\"a\":{\"id\":\"y\"}}", KEY_REFUSED, NULL},
+	{"json:/id", "{\"id\":\"\",\"id\":\"b\"}", KEY_REFUSED, NULL},
+	{"json:/id", "{\"id\":\"a\\u0000b\"}", KEY_REFUSED,
+	 "json:/id holds U+0000, which PostgreSQL cannot store"},
+	{"json:/id", "{\"id\":\"\\udc00\"}", KEY_REFUSED, NULL},
+	/* no JSON */
+	{"json:/id", "", KEY_ABSENT, "json:/id is absent, as the payload is not JSON"},
+	{"json:/id", "id", KEY_ABSENT, NULL},
+	{"json:/id", "{\"id\":\"a\"", KEY_ABSENT, NULL},
+	{"json:/id", "{\"id\":\"a\"}x", KEY_ABSENT, NULL},
+	{"json:/id", "{'id':'a'}", KEY_ABSENT, NULL},
+	{"json:/id", "{\"id\":\"a\",}", KEY_ABSENT, NULL},
+	{"json:/id", "{\"id\":\"a\",\"x\":NaN}", KEY_ABSENT, NULL},
+	{"json:/id", "{\"id\":\"a\xff\"}", KEY_ABSENT, NULL},
+	{"json:/id", "{\"id\":\"a\",\"x\":\"\xc0\x80\"}", KEY_ABSENT, NULL},
+	{"json:/id", "{\"id\":\"a\nb\"}", KEY_ABSENT, NULL},
+	{"json:/id", "\xef\xbb\xbf{\"id\":\"a\"}", KEY_ABSENT, NULL},
+};
+
 static void
 test_pointer(void **state)
 {
-	static const struct
-	{
-		const char *rule;
-		const char *data;
-		enum key_outcome outcome;
-		const char *expected;
-	} cases[] = {
-		{"json:", "\"whole\"", KEY_FOUND, "whole"},
-		{"json:", " 17 ", KEY_FOUND, "17"},
-		{"json:/id", "{\"id\":\"a\"}", KEY_FOUND, "a"},
-		{"json:/id", "{\"i\\u0064\":\"a\"}", KEY_FOUND, "a"},
-		{"json:/a/b/2/c", "{\"a\":{\"b\":[0,[],{\"c\":\"deep\"}]}}", KEY_FOUND, "deep"},
-		{"json:/~01", "{\"~1\":\"a\",\"/\":\"b\"}", KEY_FOUND, "a"},
-		{"json:/a//b", "{\"a\":{\"\":{\"b\":\"x\"}}}", KEY_FOUND, "x"},
-		{"json:/id", "{\"x\":\"\\u0000\",\"id\":\"a\"}", KEY_FOUND, "a"},
-		{"json:/id", "{\"x\":1,\"x\":2,\"id\":\"a\"}", KEY_FOUND, "a"},
-		{"json:/0", "{\"0\":\"a\"}", KEY_FOUND, "a"},
-		{"json:/id", "{\"id\":\"\"}", KEY_ABSENT, NULL},
-		{"json:/id", "{\"ID\":\"a\"}", KEY_ABSENT, "json:/id is absent"},
-		{"json:/id", "{\"id\":null}", KEY_ABSENT, NULL},
-		{"json:/id", "{\"id\":true}", KEY_ABSENT, NULL},
-		{"json:/id", "{\"id\":{}}", KEY_ABSENT, NULL},
-		{"json:/id", "{\"id\":[\"a\"]}", KEY_ABSENT, NULL},
-		{"json:/id/x", "{\"id\":\"a\"}", KEY_ABSENT, NULL},
-		{"json:/id/", "{\"id\":\"a\"}", KEY_ABSENT, NULL},
-		{"json:/id", "[\"a\"]", KEY_ABSENT, NULL},
-		/* array indexes */
-		{"json:/1", "[\"a\",\"b\"]", KEY_FOUND, "b"},
-		{"json:/2", "[\"a\",\"b\"]", KEY_ABSENT, NULL},
-		{"json:/0", "[]", KEY_ABSENT, NULL},
-		{"json:/-", "[\"a\"]", KEY_ABSENT, NULL},
-		{"json:/-0", "[\"a\"]", KEY_ABSENT, NULL},
-		{"json:/-1", "[\"a\",\"b\"]", KEY_ABSENT, NULL},
-		{"json:/00", "[\"a\"]", KEY_ABSENT, NULL},
-		{"json:/01", "[\"a\",\"b\"]", KEY_ABSENT, NULL},
-		{"json:/1e0", "[\"a\",\"b\"]", KEY_ABSENT, NULL},
-		{"json:/+1", "[\"a\",\"b\"]", KEY_ABSENT, NULL},
-		{"json:/ 1", "[\"a\",\"b\"]", KEY_ABSENT, NULL},
-		{"json:/", "[\"a\"]", KEY_ABSENT, NULL},
-		{"json:/999999999", "[\"a\"]", KEY_ABSENT, NULL},
-		{"json:/18446744073709551616", "[\"a\"]", KEY_ABSENT, NULL},
-		/* integers, in the form they are written in */
-		{"json:/n", "{\"n\":0}", KEY_FOUND, "0"},
-		{"json:/n", "{\"n\":-1}", KEY_FOUND, "-1"},
-		{"json:/n", "{\"n\":999999999999999999}", KEY_FOUND, "999999999999999999"},
-		{"json:/n", "{\"n\":-999999999999999999}", KEY_FOUND, "-999999999999999999"},
-		{"json:/n", "{\"n\":1000000000000000000}", KEY_ABSENT, NULL},
-		{"json:/n", "{\"n\":-1000000000000000000}", KEY_ABSENT, NULL},
-		{"json:/n", "{\"n\":18446744073709551616}", KEY_ABSENT, NULL},
-		{"json:/n", "{\"n\":-0}", KEY_ABSENT, NULL},
-		{"json:/n", "{\"n\":1.0}", KEY_ABSENT, NULL},
-		{"json:/n", "{\"n\":1e3}", KEY_ABSENT, NULL},
-		{"json:/n", "{\"n\":1E0}", KEY_ABSENT, NULL},
-		{"json:/n", "{\"n\":01}", KEY_ABSENT, "json:/n is absent, as the payload is not JSON"},
-		/* ambiguous on the way, or not storable */
-		{"json:/id", "{\"id\":\"a\",\"id\":\"a\"}", KEY_REFUSED, "json:/id occurs twice"},
-		{"json:/id", "{\"id\":\"a\",\"\\u0069d\":\"b\"}", KEY_REFUSED, NULL},
-		{"json:/a/id", "{\"a\":{\"id\":\"x\"},\"a\":{\"id\":\"y\"}}", KEY_REFUSED, NULL},
-		{"json:/id", "{\"id\":\"\",\"id\":\"b\"}", KEY_REFUSED, NULL},
-		{"json:/id", "{\"id\":\"a\\u0000b\"}", KEY_REFUSED,
-		 "json:/id holds U+0000, which PostgreSQL cannot store"},
-		{"json:/id", "{\"id\":\"\\udc00\"}", KEY_REFUSED, NULL},
-		/* no JSON */
-		{"json:/id", "", KEY_ABSENT, "json:/id is absent, as the payload is not JSON"},
-		{"json:/id", "id", KEY_ABSENT, NULL},
-		{"json:/id", "{\"id\":\"a\"", KEY_ABSENT, NULL},
-		{"json:/id", "{\"id\":\"a\"}x", KEY_ABSENT, NULL},
-		{"json:/id", "{'id':'a'}", KEY_ABSENT, NULL},
-		{"json:/id", "{\"id\":\"a\",}", KEY_ABSENT, NULL},
-		{"json:/id", "{\"id\":\"a\",\"x\":NaN}", KEY_ABSENT, NULL},
-		{"json:/id", "{\"id\":\"a\xff\"}", KEY_ABSENT, NULL},
-		{"json:/id", "{\"id\":\"a\",\"x\":\"\xc0\x80\"}", KEY_ABSENT, NULL},
-		{"json:/id", "{\"id\":\"a\nb\"}", KEY_ABSENT, NULL},
-		{"json:/id", "\xef\xbb\xbf{\"id\":\"a\"}", KEY_ABSENT, NULL},
-	};
 	static const char *const id_rule[] = {"json:/id", NULL};
 	const struct key_fields lost = {.data_lost = true, .message_id = "7"};
 	const struct key_fields none = {.message_id = "7"};
 	struct key_fields nul = with_data("{\"id\":\"a\"}\0", 11);
 
 	(void) state;
-	for (size_t i = 0; i < COUNT(cases); i++)
+	for (size_t i = 0; i < COUNT(pointer_cases); i++)
 	{
-		const char *const rules[] = {cases[i].rule, NULL};
-		struct key_fields fields = with_data(cases[i].data, strlen(cases[i].data));
+		const char *const rules[] = {pointer_cases[i].rule, NULL};
+		struct key_fields fields = with_data(pointer_cases[i].data, strlen(pointer_cases[i].data));
 
-		expect(rules, &fields, cases[i].outcome, cases[i].expected);
+		expect(rules, &fields, pointer_cases[i].outcome, pointer_cases[i].expected);
 	}
 	expect(id_rule, &lost, KEY_REFUSED, NULL);
 	expect(id_rule, &none, KEY_ABSENT, NULL);

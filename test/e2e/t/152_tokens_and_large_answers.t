@@ -8,6 +8,7 @@ use MIME::Base64 qw(encode_base64);
 use POSIX ();
 use Test::More;
 use Time::HiRes qw(time);
+use Inbox::File;
 use Inbox::Ledger;
 use Inbox::Puller;
 use Inbox::Service;
@@ -18,16 +19,7 @@ my $dir = tempdir(CLEANUP => 1);
 my @tokens = map { "ya29.secret-$_" } 0 .. 9;
 my $closed = Inbox::Service::free_port();
 
-sub write_file
-{
-    my ($name, $text) = @_;
-    open(my $fh, '>', "$dir/$name.new") or die "could not write $dir/$name.new: $!\n";
-    print $fh $text;
-    close($fh);
-    rename("$dir/$name.new", "$dir/$name") or die "could not rename $dir/$name.new: $!\n";
-}
-
-write_file('accepted', join("\n", @tokens[ 0 .. 3, 6 .. 9 ]) . "\n");
+write_file("$dir/accepted", join("\n", @tokens[ 0 .. 3, 6 .. 9 ]) . "\n");
 my $service = Inbox::Service->start('own', '--token-file', "$dir/accepted");
 $service->{token} = $tokens[0];
 
@@ -38,7 +30,7 @@ sub start
     $service->create_topic($name);
     $service->create_subscription($name, $name);
     $service->publish($name, @{ delete $args{messages} // [] });
-    write_file($name, $token);
+    write_file("$dir/$name", $token);
     return Inbox::Puller->start(node => $node, handler => 'apply_payment', %args,
         subscription => $service->subscription($name),
         options => [ '--endpoint', $service->{url}, '--token-file', "$dir/$name",
@@ -48,17 +40,10 @@ sub start
 sub publish
 {
     my ($name, $first, $last) = @_;
-    $service->publish($name, map { Inbox::Ledger::payment("$name$_", $_, 1) } $first .. $last);
+    $service->publish($name, Inbox::Ledger::payments($name, $first, $last));
 }
 
-sub wait_for_effects
-{
-    my ($name, $count) = @_;
-    Inbox::Ledger::wait_for($node, 'SELECT count(*), count(DISTINCT key) FROM effect '
-          . "WHERE key LIKE '$name%'", "$count|$count", 50);
-    wait_until('all to be acknowledged', sub { $service->stats($name)->{unacked} == 0 });
-    pass("$name: $count payments, each applied once and acknowledged");
-}
+sub wait_for_effects { Inbox::Ledger::is_consumed($node, $service, @_) }
 
 # These need a person, or wait for the database.
 my $refused = start('refused', "$tokens[5]\n");
@@ -76,7 +61,7 @@ subtest 'a token that is replaced' => sub {
     my ($done, $old, @new) = (5, @tokens[ 1, 6 .. 9 ]);
     for (; !$service->fired('revoke') && @new; $done += 5)
     {
-        write_file('replaced', $new[0]);
+        write_file("$dir/replaced", $new[0]);
         $service->add_faults({ on => 'ack', do => 'revoke', nth => 1, token => $old });
         publish('replaced', $done + 1, $done + 5);
         wait_for_effects('replaced', $done + 5);
@@ -113,13 +98,13 @@ subtest 'a token that is refused, a file without one' => sub {
     is($event->{status}, 401, 'so it is with --exit-on-permanent');
     is($forbidden->wait_end(10), 2, 'which ends with status 2');
     my $start = time;
-    write_file('refused', $tokens[3]);
+    write_file("$dir/refused", $tokens[3]);
     wait_for_effects('refused', 3);
     cmp_ok(time - $start, '<', 15, 'a better one is tried at once');
     is($refused->stop, 0, 'stops with status 0');
     publish('empty', 1, 3);
     wait_for_effects('empty', 3);
-    write_file('empty', "\n");
+    write_file("$dir/empty", "\n");
     my $last = 3;
     $event = wait_until('the file to be looked at', sub {
         $last++;

@@ -7,6 +7,7 @@ use File::Temp qw(tempdir);
 use JSON::PP;
 use Test::More;
 use Inbox::Child;
+use Inbox::File;
 use Inbox::Ledger;
 use Inbox::Puller;
 use Inbox::Service;
@@ -23,16 +24,6 @@ CREATE TABLE entry (memo text CHECK (memo IS NULL));
 CREATE FUNCTION refuse(key text, payload jsonb) RETURNS void
 	BEGIN ATOMIC INSERT INTO entry VALUES (payload->>'memo'); END;
 SQL
-
-sub write_file
-{
-    my ($name, $text) = @_;
-    open(my $fh, '>', "$dir/$name") or die "could not write $dir/$name: $!\n";
-    print $fh $text;
-    close($fh);
-    chmod(0600, "$dir/$name");
-    return "$dir/$name";
-}
 
 sub create
 {
@@ -109,7 +100,7 @@ foreach my $format (qw(logfmt json))
 
 subtest 'settings' => sub {
     my $subscription = create('settings', Inbox::Ledger::payment('settings', 1, 1));
-    my $ini = write_file('puller.ini', "handler = no_such_handler\nsource = from the file\n"
+    my $ini = write_file("$dir/puller.ini", "handler = no_such_handler\nsource = from the file\n"
           . "subscription = $subscription\nlog-format = json\nworkers = 3\nlog-level = debug\n");
     local %ENV = (%ENV, PUBSUB_EMULATOR_HOST => $service->host, INBOX_HANDLER => 'apply_payment',
         INBOX_WORKERS => '2', INBOX_DBNAME => $node->connstr('postgres') . ' password=open-sesame');

@@ -32,17 +32,10 @@ sub start
 sub publish
 {
     my ($name, $first, $last) = @_;
-    $service->publish($name, map { Inbox::Ledger::payment("$name$_", $_, 1) } $first .. $last);
+    $service->publish($name, Inbox::Ledger::payments($name, $first, $last));
 }
 
-sub wait_for_effects
-{
-    my ($name, $count) = @_;
-    Inbox::Ledger::wait_for($node, 'SELECT count(*), count(DISTINCT key) FROM effect '
-          . "WHERE key LIKE '$name%'", "$count|$count", 60);
-    wait_until('all to be acknowledged', sub { $service->stats($name)->{unacked} == 0 });
-    pass("$name: $count payments, each applied once and acknowledged");
-}
+sub wait_for_effects { Inbox::Ledger::is_consumed($node, $service, @_) }
 
 sub complaints
 {

@@ -27,11 +27,7 @@ SQL
 my ($service, $node) = @$scene{qw(service node)};
 $service->create_subscription('second', 'shadow');
 
-sub owner_runs
-{
-    my ($sql) = @_;
-    return $node->safe_psql('postgres', $sql, extra_params => [ Inbox::Ledger::as_owner() ]);
-}
+sub owner_runs { return Inbox::Ledger::owner_runs($node, @_) }
 
 # What a kept message takes from its sequence is not given back.
 sub dump_all

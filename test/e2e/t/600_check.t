@@ -10,6 +10,7 @@ use JSON::PP;
 use PostgreSQL::Test::Utils;
 use Test::More;
 use Inbox::Check;
+use Inbox::File;
 use Inbox::Ledger;
 use Inbox::Puller;
 use Inbox::Service;
@@ -22,24 +23,11 @@ my $node = Inbox::Ledger->start('check', conf => "autovacuum_naptime = 1h\n");
 my $service = Inbox::Service->start('own');
 $service->{project} = 'my-project';
 
-sub write_file
-{
-    my ($name, $text) = @_;
-    open(my $fh, '>', "$dir/$name") or die "could not write $dir/$name: $!\n";
-    print $fh $text;
-    close($fh);
-    return "$dir/$name";
-}
-
-sub owner_runs
-{
-    my ($sql) = @_;
-    return $node->safe_psql('postgres', $sql, extra_params => [ Inbox::Ledger::as_owner() ]);
-}
+sub owner_runs { return Inbox::Ledger::owner_runs($node, @_) }
 
 system('openssl', 'genrsa', '-out', "$dir/key.pem", '2048') == 0 or die "openssl failed\n";
 my $key = slurp_file("$dir/key.pem");
-my $credentials = write_file('key.json', encode_json({ type => 'service_account',
+my $credentials = write_file("$dir/key.json", encode_json({ type => 'service_account',
     client_email => $account, private_key_id => '1', private_key => $key,
     token_uri => 'https://127.0.0.1/token' }));
 

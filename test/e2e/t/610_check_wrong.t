@@ -7,6 +7,7 @@ use File::Temp qw(tempdir);
 use JSON::PP;
 use Test::More;
 use Inbox::Check;
+use Inbox::File;
 use Inbox::Ledger;
 use Inbox::Service;
 
@@ -15,24 +16,11 @@ my $managed = defined Inbox::Ledger::owner();
 my $node = Inbox::Ledger->start('check_wrong', conf => "autovacuum_naptime = 1h\n");
 my %sound = (retainAckedMessages => JSON::PP::true, expirationPolicy => {});
 
-sub write_file
-{
-    my ($name, $text) = @_;
-    open(my $fh, '>', "$dir/$name") or die "could not write $dir/$name: $!\n";
-    print $fh $text;
-    close($fh);
-    return "$dir/$name";
-}
+sub owner_runs { return Inbox::Ledger::owner_runs($node, @_) }
 
-sub owner_runs
-{
-    my ($sql) = @_;
-    return $node->safe_psql('postgres', $sql, extra_params => [ Inbox::Ledger::as_owner() ]);
-}
-
-my $service = Inbox::Service->start('own', '--token-file', write_file('tokens', "s3cret-token\n"));
+my $service = Inbox::Service->start('own', '--token-file', write_file("$dir/tokens", "s3cret-token\n"));
 $service->{token} = 's3cret-token';
-my $token = write_file('token', "s3cret-token\n");
+my $token = write_file("$dir/token", "s3cret-token\n");
 $service->create_topic($_) foreach qw(pay given-up gone);
 $service->create_subscription($_, 'pay', %sound) foreach qw(pay-sub till);
 
@@ -174,7 +162,7 @@ subtest 'handler and source' => sub {
 };
 
 subtest 'credentials' => sub {
-    my $file = write_file('expired', "s3cret-expired\n");
+    my $file = write_file("$dir/expired", "s3cret-expired\n");
     my $expired = check('token-file' => $file);
     is(($expired->problems)[0], 'subscription', 'a token that has expired: is found');
     like($expired->problem('subscription'), qr/401 UNAUTHENTICATED.* -> .*token/,

@@ -7,12 +7,13 @@ use IPC::Run ();
 use JSON::PP;
 use Test::More;
 use Inbox::Check;
+use Inbox::File;
 use Inbox::Ledger;
 use Inbox::Service;
 
 my $dir = tempdir(CLEANUP => 1);
 my $node = Inbox::Ledger->start('seek_refused');
-my $service = Inbox::Service->start('own', '--token-file', write_file('token', "s3cret-token\n"));
+my $service = Inbox::Service->start('own', '--token-file', write_file("$dir/token", "s3cret-token\n"));
 $service->{token} = 's3cret-token';
 $service->create_topic('pay');
 $service->create_subscription('pay-sub', 'pay', retainAckedMessages => JSON::PP::true,
@@ -20,20 +21,7 @@ $service->create_subscription('pay-sub', 'pay', retainAckedMessages => JSON::PP:
 $service->create_subscription('none', 'pay');
 my $source = $service->subscription('pay-sub');
 
-sub write_file
-{
-    my ($name, $text) = @_;
-    open(my $fh, '>', "$dir/$name") or die "could not write $dir/$name: $!\n";
-    print $fh $text;
-    close($fh);
-    return "$dir/$name";
-}
-
-sub owner_runs
-{
-    my ($sql) = @_;
-    return $node->safe_psql('postgres', $sql, extra_params => [ Inbox::Ledger::as_owner() ]);
-}
+sub owner_runs { return Inbox::Ledger::owner_runs($node, @_) }
 
 # Status, lines and document of one attempt.
 sub attempt

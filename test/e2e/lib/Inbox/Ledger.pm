@@ -7,6 +7,7 @@ use strict;
 use warnings;
 use PostgreSQL::Test::Cluster;
 use PostgreSQL::Test::Utils;
+use Test::More ();
 use Inbox::Child;
 use Inbox::Wait;
 
@@ -81,6 +82,12 @@ sub payment
         attributes => { idempotency_key => $key }, %more };
 }
 
+sub payments
+{
+    my ($prefix, $first, $last) = @_;
+    return map { payment("$prefix$_", $_, 1) } $first .. $last;
+}
+
 # "N M S B": effects, keys with an effect, keys with more than one, the sum of all balances.
 sub summary
 {
@@ -107,6 +114,24 @@ sub wait_for
         wait_until($sql, sub { $got = count($node, $sql); $got eq $expected }, $seconds, 0.25);
     } or die $@ . "it gives \"$got\", not \"$expected\"\n";
     return $got;
+}
+
+# What only the owner of inbox may do.
+sub owner_runs
+{
+    my ($node, $sql) = @_;
+    return $node->safe_psql('postgres', $sql, extra_params => [ as_owner() ]);
+}
+
+# One test: so many keys that begin with the topic's name took effect, once each, and the subscription
+# of that name has nothing left.
+sub is_consumed
+{
+    my ($node, $service, $name, $count) = @_;
+    wait_for($node, 'SELECT count(*), count(DISTINCT key) FROM effect '
+          . "WHERE key LIKE '$name%'", "$count|$count", 60);
+    wait_until('all to be acknowledged', sub { $service->stats($name)->{unacked} == 0 });
+    Test::More::pass("$name: $count payments, each applied once and acknowledged");
 }
 
 # A session that has run this in a transaction and keeps it open; ends with release().
