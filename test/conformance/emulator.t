@@ -12,7 +12,7 @@ use Script;
 use JSON::PP;
 use Test::More;
 
-plan(skip_all => Emulator::remedy()) if !Emulator::find();
+plan(skip_all => Emulator::remedy()) if !Inbox::Emulator::find();
 
 my %allowed;
 open(my $list, '<', "$FindBin::RealBin/allowed") or die "allowed: $!\n";

@@ -13,7 +13,7 @@ use Test::More;
 
 plan(skip_all => 'Node.js is not on this machine (the Debian packages nodejs and npm)')
     if !Node::is_there();
-plan(skip_all => Emulator::remedy()) if !Emulator::find();
+plan(skip_all => Emulator::remedy()) if !Inbox::Emulator::find();
 
 my $example = "$ENV{INBOX_ROOT}/examples/node-consumer";
 my $build = "$ENV{INBOX_ROOT}/build/node-consumer";

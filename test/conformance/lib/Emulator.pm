@@ -6,7 +6,7 @@ Emulator - Google's Pub/Sub emulator, if it is on this machine
 
 =head1 SYNOPSIS
 
-    my $path = Emulator::find() or plan(skip_all => Emulator::remedy());
+    my $path = Inbox::Emulator::find() or plan(skip_all => Emulator::remedy());
     my $emulator = Emulator->start;
     ... $emulator->{url} ...
 
@@ -19,28 +19,13 @@ package Emulator;
 use strict;
 use warnings;
 
-use Cwd            qw(realpath);
 use File::Basename qw(dirname);
 use File::Temp     qw(tempdir);
 use IO::Socket::INET;
 use POSIX qw(setsid);
+use lib dirname(__FILE__) . '/../../e2e/lib';
+use Inbox::Emulator;
 use PubSub;
-
-sub find
-{
-    my @places = (
-        $ENV{PUBSUB_EMULATOR} || (),
-        '/usr/lib/google-cloud-sdk/platform/pubsub-emulator/bin/cloud-pubsub-emulator');
-    foreach my $folder (split(/:/, $ENV{PATH} || ''))
-    {
-        push @places, "$folder/cloud-pubsub-emulator";
-        my $gcloud = realpath("$folder/gcloud");
-        push @places, dirname($gcloud) . '/../platform/pubsub-emulator/bin/cloud-pubsub-emulator'
-            if defined $gcloud;
-    }
-    my ($found) = grep { -x $_ } @places;
-    return $found;
-}
 
 sub remedy
 {
@@ -70,7 +55,7 @@ sub start
         setsid();
         open(STDOUT, '>',  $self->{output}) or die "$self->{output}: $!\n";
         open(STDERR, '>&', \*STDOUT)        or die "$self->{output}: $!\n";
-        exec(find(), '--host=127.0.0.1', "--port=$port", "--data-dir=$dir/data")
+        exec(Inbox::Emulator::find(), '--host=127.0.0.1', "--port=$port", "--data-dir=$dir/data")
             or die "exec: $!\n";
     }
     PubSub::wait_for(

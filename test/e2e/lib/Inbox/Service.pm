@@ -13,25 +13,17 @@ use HTTP::Tiny;
 use IO::Socket::INET;
 use JSON::PP;
 use MIME::Base64 qw(encode_base64);
+use Inbox::Emulator;
 use Inbox::Wait;
 
 my $json = JSON::PP->new->utf8->canonical;
 
-# The path of Google's emulator, or undef.
-sub emulator_path
-{
-    my @roots = ('/usr/lib/google-cloud-sdk', '/usr/share/google-cloud-sdk',
-        '/snap/google-cloud-sdk/current', ($ENV{HOME} // '') . '/google-cloud-sdk');
-    my @paths = map { "$_/platform/pubsub-emulator/bin/cloud-pubsub-emulator" } @roots;
-    unshift @paths, $ENV{INBOX_EMULATOR} if defined $ENV{INBOX_EMULATOR};
-    my ($found) = grep { -x } @paths;
-    return $found;
-}
-
-# The kinds to run a test against. In CI the emulator's absence is left to the test to judge.
+# The kinds to run a test against. Where everything can be had, a test of one kind is half a test.
 sub kinds
 {
-    return ('own', emulator_path() ? 'google' : ());
+    my $found = Inbox::Emulator::find();
+    die "Google's emulator is not on this machine\n" if $ENV{CI} && !$found;
+    return ('own', $found ? 'google' : ());
 }
 
 sub free_port
@@ -64,7 +56,7 @@ sub start_google
 {
     my ($self) = @_;
     my $port = $self->{port} || free_port();
-    $self->{pid} = Inbox::Child::spawn($self->{log}, emulator_path(), '--host=127.0.0.1', "--port=$port");
+    $self->{pid} = Inbox::Child::spawn($self->{log}, Inbox::Emulator::find(), '--host=127.0.0.1', "--port=$port");
     $self->{url} = "http://127.0.0.1:$port";
     wait_until('the emulator to listen',
         sub { IO::Socket::INET->new(PeerAddr => '127.0.0.1', PeerPort => $port) }, 60);
