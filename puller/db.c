@@ -30,6 +30,7 @@ db_init(struct db *db, int number, const struct config *config, struct connector
 		.number = number,
 		.state = DB_DOWN,
 		.config = config,
+		.serves = !config->as_dead_letters && !config->check,
 		.connector = connector,
 		.events = events,
 		.context = context,

@@ -5,12 +5,13 @@
  * A transaction is one pipeline and one round trip, also when it fails:
  *
  *	BEGIN; set_config(…); the lock; set_config(…); the statement;
- *	SET CONSTRAINTS ALL IMMEDIATE; set_config(…); Sync; COMMIT; Sync
+ *	SET CONSTRAINTS ALL IMMEDIATE; Sync; COMMIT (of a shadow: ROLLBACK); Sync
  *
  * The first Sync arms idle_in_transaction_session_timeout and lets COMMIT answer ROLLBACK after
- * an error, so that nothing stays open. Warnings are silenced up to the last set_config, so that
- * every warning is one of the COMMIT. Nothing is sent before the second Sync was read. Deferred checks run by SET CONSTRAINTS,
- * where the statement timeout holds; in COMMIT it would not.
+ * an error, so that nothing stays open. Warnings are heard throughout; one is the COMMIT's when the
+ * last result in front of the first Sync has been taken. Nothing is sent before the second Sync was
+ * read. Deferred checks run by SET CONSTRAINTS, where the statement timeout holds; in COMMIT it
+ * would not.
  */
 #ifndef INBOX_DB_H
 #define INBOX_DB_H
@@ -123,6 +124,7 @@ struct db
 	int number; /* for logs */
 	enum db_state state;
 	const struct config *config;
+	bool serves; /* it runs the handler, and says so in the greeting */
 	struct connector *connector;
 	const struct db_events *events;
 	void *context;

@@ -85,7 +85,7 @@ find_version(const struct db *db)
 						 schema, schema);
 }
 
-/* A consumer of dead letters runs no handler, and --check changes nothing: neither serves. */
+/* A consumer of dead letters and a purge run no handler, and --check changes nothing. */
 static bool
 ask_version(struct db *db)
 {
@@ -318,6 +318,7 @@ static bool
 check_shadow(const struct db *db, const PGresult *result, enum db_refusal *refusal)
 {
 	char *hint = NULL;
+	bool refused;
 
 	if (!PQgetisnull(result, 0, SHADOW_SERVED))
 	{
@@ -336,8 +337,9 @@ check_shadow(const struct db *db, const PGresult *result, enum db_refusal *refus
 		log_refused(db, NULL, "the source is not there, and a shadow makes nothing", NULL, hint);
 		*refusal = DB_REFUSED_MISSING;
 	}
+	refused = hint != NULL;
 	free(hint);
-	return hint == NULL;
+	return !refused;
 }
 
 static bool
@@ -369,9 +371,9 @@ next_step(struct db *db)
 	db->greeted = false;
 	if (db->step == 1)
 	{
-		bool asked = db->config->as_dead_letters || db->config->check ? ask_version(db)
-					 : is_shadow(db)								  ? ask_as_shadow(db)
-																	  : ask_to_serve(db);
+		bool asked = !db->serves	 ? ask_version(db)
+					 : is_shadow(db) ? ask_as_shadow(db)
+									 : ask_to_serve(db);
 
 		db->flush = true;
 		return asked ? GREETING_GOES_ON : GREETING_FAILED;

@@ -37,11 +37,24 @@ look_want(struct puller *puller, int64_t now)
 }
 
 static bool
+is_asking(const struct puller *puller)
+{
+	for (int i = 0; i < puller->workers; i++)
+	{
+		if (puller->worker[i].work == WORK_LOOK)
+		{
+			return true;
+		}
+	}
+	return false;
+}
+
+static bool
 is_due(const struct puller *puller, int64_t now)
 {
 	const struct look *look = &puller->look;
 
-	return !puller->stopping && look->wanted_ms != 0 && !look->asking &&
+	return !puller->stopping && look->wanted_ms != 0 && !is_asking(puller) &&
 		   now - look->wanted_ms < LOOKED_MS &&
 		   (look->asked_ms == 0 || now - look->asked_ms >= LOOK_EVERY_MS);
 }
@@ -85,7 +98,6 @@ look_step(struct puller *puller, int64_t now)
 		return;
 	}
 	puller->look.asked_ms = now;
-	puller->look.asking = true;
 	work_look(worker, memory_format(sql, worker->db.facts.schema, LOOK_DEAD_LETTERS),
 			  LOOK_LIMIT_MS);
 }
@@ -111,7 +123,6 @@ look_answered(struct puller *puller, const struct db_answer *answer)
 {
 	struct look *look = &puller->look;
 
-	look->asking = false;
 	if (answer->outcome == DB_COMMITTED && PQntuples(answer->rows) == 1)
 	{
 		take(look, PQgetvalue(answer->rows, 0, 0));

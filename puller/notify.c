@@ -77,18 +77,17 @@ notify_init(struct notify *notify)
 	notify->state = -1;
 }
 
-static void
+/* False when a manager that is restarting or busy did not hear it. */
+static bool
 tell(const struct notify *notify, const char *line)
 {
-	/* A manager that is restarting hears the next one. */
-	(void) !send(notify->socket, line, strlen(line), MSG_NOSIGNAL | MSG_DONTWAIT);
+	return send(notify->socket, line, strlen(line), MSG_NOSIGNAL | MSG_DONTWAIT) > 0;
 }
 
 static void
 tell_state(struct notify *notify, const struct puller *puller, int64_t now)
 {
 	enum health_state state = health_state(puller, now);
-	struct health health;
 	char line[128];
 
 	if ((int) state == notify->state)
@@ -102,11 +101,17 @@ tell_state(struct notify *notify, const struct puller *puller, int64_t now)
 	{
 		tell(notify, "STOPPING=1");
 	}
-	health_look(puller, now, &health);
-	if (!notify->ready && health.ready)
+}
+
+static void
+tell_ready(struct notify *notify, const struct puller *puller, int64_t now)
+{
+	struct health health;
+
+	if (!notify->ready)
 	{
-		notify->ready = true;
-		tell(notify, "READY=1");
+		health_look(puller, now, &health);
+		notify->ready = health.ready && tell(notify, "READY=1");
 	}
 }
 
@@ -118,6 +123,7 @@ notify_step(struct notify *notify, const struct puller *puller, int64_t now)
 		return;
 	}
 	tell_state(notify, puller, now);
+	tell_ready(notify, puller, now);
 	if (notify->watchdog_ms > 0 && now >= notify->alive_ms)
 	{
 		notify->alive_ms = now + notify->watchdog_ms;

@@ -121,6 +121,7 @@ purge_init(struct puller *puller)
 	(void) gethostname(host, sizeof(host) - 1);
 	purge->runner = memory_format("inbox-puller %ld on %s", (long) getpid(), host);
 	db_init(&purge->db, puller->workers + 1, puller->config, puller->connector, &events, puller);
+	purge->db.serves = false;
 }
 
 void

@@ -44,11 +44,19 @@ recorded(struct worker *worker, const PGresult *rows)
 	struct verdict_of_failure verdict =
 		verdict_of_failure(worker->puller, message, &worker->failure, rows);
 
+	bool only_noted = worker->batch != NULL && message->suspect;
+
 	if (worker->puller->config->shadow)
 	{
-		/* Nothing counts its attempts, so there is no other one. */
-		shadow_fail(&worker->puller->shadow, &worker->failure, message);
-		verdict = (struct verdict_of_failure){.durable = true};
+		/* Nothing counts its attempts, so there is no other one; but what was among others when a
+		 * connection was lost has not been tried alone. */
+		bool tried = !only_noted || message->losses > 1;
+
+		if (tried)
+		{
+			shadow_fail(&worker->puller->shadow, &worker->failure, message);
+		}
+		verdict = (struct verdict_of_failure){.durable = tried};
 	}
 
 	worker->puller->progress_ms = clock_ms();
@@ -58,7 +66,7 @@ recorded(struct worker *worker, const PGresult *rows)
 		halt(worker, verdict.pause_ms);
 		return;
 	}
-	if (worker->batch != NULL && message->suspect && !verdict.durable)
+	if (only_noted && !verdict.durable)
 	{
 		/* It was only noted that it runs now: on with it, in the run that holds it alone. */
 		message->noted = true;

@@ -62,11 +62,35 @@ repeats(const char *text, const char *secret)
 	return secret != NULL && strstr(text, secret) != NULL;
 }
 
+/* Of a header "Authorization: bearer …" what is behind the last blank. */
+static bool
+repeats_header(const struct credential *credential, const char *text)
+{
+	struct json_object *headers;
+
+	if (!json_object_object_get_ex(credential_subject(credential), "headers", &headers))
+	{
+		return false;
+	}
+	json_object_object_foreach(headers, name, value)
+	{
+		const char *sent = json_object_get_string(value);
+		const char *blank = strrchr(sent, ' ');
+
+		(void) name;
+		if (repeats(text, blank != NULL ? blank + 1 : sent))
+		{
+			return true;
+		}
+	}
+	return false;
+}
+
 /* A server may quote what it was sent. */
 static bool
 repeats_secret(const struct fetch *fetch, const char *text)
 {
-	return repeats(text, fetch->secret) ||
+	return repeats(text, fetch->secret) || repeats_header(fetch->base, text) ||
 		   repeats(text, credential_text(fetch->base, "refresh_token")) ||
 		   repeats(text, credential_text(fetch->base, "client_secret")) ||
 		   repeats(text, credential_text(fetch->base, "private_key"));

@@ -91,14 +91,18 @@ like($report, qr/^  23503 +1  handler: .*foreign key.*key deferred$/m, 'one that
 like($report, qr/^  - +1  no_key: .*key \(none\)$/m, 'a message without a key');
 like($report, qr/^a message took [0-9.]+ ms on average; half of them at most /m, 'and times');
 
-# A message that takes its backend along is found, and given up at its second turn. It takes a superuser.
+# A message that takes its backend along is found, and given up at its second turn; those that were with
+# it are run alone. It takes a superuser.
 if (!defined Inbox::Ledger::owner())
 {
-    $scene->publish(Inbox::Ledger::payment('kills', 1, 1), Inbox::Ledger::payment('lives', 1, 1));
+    my @with = map { Inbox::Ledger::payment("lives $_", 1, 1) } 1 .. 40;
+    $scene->publish(@with[ 0 .. 19 ], Inbox::Ledger::payment('kills', 1, 1), @with[ 20 .. 39 ]);
     $shadow = shadow();
-    wait_until('both to be acknowledged', sub { $service->stats('second')->{unacked} == 0 }, 60);
+    wait_until('all to be acknowledged', sub { $service->stats('second')->{unacked} == 0 }, 60);
     is($shadow->stop, 0, 'it ends well after a crash');
-    like($shadow->slurp_log, qr/^  IX006 +1  handler: .*key kills$/m, 'and says what brought it about');
+    %said = $shadow->slurp_log =~ /^  ([a-z]+) +(\d+)$/mg;
+    is($said{applied}, 40, 'what was with the one that crashed it would be applied');
+    like($shadow->slurp_log, qr/^  IX006 +1  handler: .*key kills$/m, 'and it says what brought it about');
     is($node->safe_psql('postgres', 'SELECT count(*) FROM posted'), 0, 'nothing is left of it');
 }
 done_testing;
