@@ -116,7 +116,7 @@ BEGIN
 			USING ROWS FROM (unnest(messages), unnest(verdicts)) AS m(key, payload, attributes,
 				ordering_key, message_id, publish_time, delivery_attempt, source, verdict)
 			WHERE f.source_id = src.id AND f.key = m.key AND f.status = 'retrying'
-			AND m.verdict IN ('applied', 'duplicate');
+			AND m.verdict IN ('applied', 'duplicate', 'expired');
 	END IF;
 	IF src.troubled AND 'applied' = ANY (verdicts) THEN
 		PERFORM @extschema@.inbox_managed_applied(src.id);
@@ -248,7 +248,9 @@ BEGIN
 			PERFORM @extschema@.inbox_managed_refuse_conflict(source, keys[1], given_hash, claim.found_hashes[1]);
 		END IF;
 	END IF;
-	IF cardinality(claim.new_keys) = 0 AND claim.found_keys IS NOT NULL THEN
+	IF cardinality(claim.new_keys) = 0
+		AND (claim.found_keys IS NOT NULL OR 'expired' = ANY (verdicts))
+	THEN
 		PERFORM @extschema@.inbox_durable(true);
 	END IF;
 	RETURN verdicts;

@@ -21,8 +21,10 @@ AS $$
 				unnest(p.most_common_freqs)) AS u(value, share)
 		WHERE c.oid = '@extschema@.inbox_claim'::regclass
 	), share AS (
-		SELECT s.id, coalesce(c.share, greatest(0, 1 - sum(c.share) OVER ())
-			/ count(*) FILTER (WHERE c.share IS NULL) OVER (),
+		-- What the others leave; before the first ANALYZE nothing is known of any.
+		SELECT s.id, coalesce(c.share, CASE WHEN sum(c.share) OVER () IS NOT NULL
+			THEN greatest(0, 1 - sum(c.share) OVER ())
+				/ count(*) FILTER (WHERE c.share IS NULL) OVER () END,
 			1.0 / count(*) OVER ()) AS share
 		FROM @extschema@.inbox_source s LEFT JOIN common c ON c.source_id = s.id
 	)

@@ -113,13 +113,18 @@ AS $$
 			SELECT o.id FROM @extschema@.inbox_failure o
 				JOIN @extschema@.inbox_source s ON s.id = o.source_id
 			WHERE o.status IN ('resolved', 'discarded') AND o.settled_at < now() - s.settled_window
+				-- While the key is there, this row tells that its message was not applied.
+				AND (o.status = 'resolved' OR NOT EXISTS (SELECT FROM @extschema@.inbox_claim c
+					WHERE c.source_id = o.source_id AND c.key = coalesce(o.retry_key, o.key)))
 			LIMIT up_to FOR UPDATE OF o SKIP LOCKED)
 		RETURNING f.id
+	), audit AS (
+		DELETE FROM @extschema@.inbox_audit a USING gone g WHERE a.failure_id = g.id
 	)
 	SELECT count(*) FROM gone
 $$;
 COMMENT ON FUNCTION @extschema@.inbox_purge_settled(integer) IS
-	'removes failures that were resolved or discarded long ago';
+	'removes failures that were resolved or discarded long ago, and what was tried with them';
 
 -- purged_before is committed before anything is deleted, and nothing is deleted while a transaction
 -- is there that may have read it as it was: that one would look for a key, find it forgotten, and
@@ -195,6 +200,10 @@ BEGIN
 	ELSIF state = 'started' THEN
 		PERFORM @extschema@.inbox_purge_begin(run, me);
 		SELECT r.* INTO run FROM @extschema@.inbox_purge_run r;
+	ELSIF run.started_at >= now() THEN
+		-- It was this transaction that set purged_before: nobody else can see it yet.
+		state := 'waiting';
+		detail := 'for the end of this transaction, which has set purged_before';
 	ELSIF run.waits_for IS NULL OR run.waits_for <> '{}' THEN
 		run.waits_for := @extschema@.inbox_purge_waits(run);
 		IF run.waits_for <> '{}' THEN
@@ -203,18 +212,21 @@ BEGIN
 		END IF;
 	END IF;
 	IF state = 'working' THEN
-		WHILE looked < chunks LOOP
+		WHILE looked < greatest(chunks, 1) AND run.next_chunk < run.chunks LOOP
+			-- A thousand at a time, since there may be very many that are not due.
 			SELECT min(g.chunk) INTO this_chunk
-				FROM generate_series(run.next_chunk, run.chunks - 1) AS g(chunk)
+				FROM generate_series(run.next_chunk, least(run.next_chunk + 999, run.chunks - 1)) AS g(chunk)
 				WHERE NOT EXISTS (SELECT FROM @extschema@.inbox_purge_chunk c
 					WHERE c.chunk = g.chunk AND c.due > now());
-			EXIT WHEN this_chunk IS NULL;
+			IF this_chunk IS NULL THEN
+				run.next_chunk := least(run.next_chunk + 1000, run.chunks);
+				CONTINUE;
+			END IF;
 			run.forgotten := run.forgotten + @extschema@.inbox_purge_chunk(this_chunk);
 			run.next_chunk := this_chunk + 1;
 			looked := looked + 1;
 		END LOOP;
 		IF looked = 0 THEN
-			run.next_chunk := run.chunks;
 			removed := @extschema@.inbox_purge_settled(1000);
 			run.settled := run.settled + removed;
 			IF removed < 1000 THEN
@@ -276,7 +288,8 @@ BEGIN
 			told := pg_catalog.clock_timestamp();
 			RAISE INFO 'inbox_purge: % %%, % keys forgotten%',
 				pg_catalog.round((batch.progress OPERATOR(pg_catalog.*) 100)::pg_catalog.numeric),
-				batch.forgotten, pg_catalog.concat(', waits ' || batch.detail);
+				batch.forgotten, CASE WHEN batch.detail IS NOT NULL
+					THEN pg_catalog.concat(', waits ', batch.detail) END;
 		END IF;
 	END LOOP;
 END

@@ -272,19 +272,36 @@ insert_unseen(const inbox_claim_reader *reader, const LOCKTAG *lock, const inbox
 {
 	MemoryContext context = CurrentMemoryContext;
 	ResourceOwner owner = CurrentResourceOwner;
-	const inbox_message *taken;
+	const inbox_message *volatile taken;
 
 	acquire(lock, ShareLock);
 	BeginInternalSubTransaction(NULL);
 	MemoryContextSwitchTo(context);
-	taken = insert_all(reader, source, open, n);
-	if (taken == NULL)
-		ReleaseCurrentSubTransaction();
-	else
+	/* Whoever catches an error would undo our subtransaction for his own, which would live on. */
+	PG_TRY();
 	{
-		FAULT_POINT("claim-taken");
-		RollbackAndReleaseCurrentSubTransaction();
+		taken = insert_all(reader, source, open, n);
+		if (taken == NULL)
+			ReleaseCurrentSubTransaction();
+		else
+		{
+			FAULT_POINT("claim-taken");
+			RollbackAndReleaseCurrentSubTransaction();
+		}
 	}
+	PG_CATCH();
+	{
+		ErrorData *error;
+
+		MemoryContextSwitchTo(context);
+		error = CopyErrorData();
+		FlushErrorState();
+		RollbackAndReleaseCurrentSubTransaction();
+		MemoryContextSwitchTo(context);
+		CurrentResourceOwner = owner;
+		ReThrowError(error);
+	}
+	PG_END_TRY();
 	MemoryContextSwitchTo(context);
 	CurrentResourceOwner = owner;
 	release(lock, ShareLock);

@@ -10,6 +10,7 @@
 
 #include "failure.h"
 #include "fault_point.h"
+#include "promise.h"
 
 void
 inbox_failure_expire(const inbox_source *source, inbox_claims *claims)
@@ -21,7 +22,11 @@ inbox_failure_expire(const inbox_source *source, inbox_claims *claims)
 		inbox_message *message = claims->open[i];
 
 		if (message->published && message->publish_time < source->purged_before)
+		{
 			message->verdict = INBOX_EXPIRED;
+			/* It may be kept already, by another transaction. */
+			inbox_promise(true);
+		}
 	}
 	inbox_claims_drop_decided(claims);
 }
@@ -122,7 +127,8 @@ inbox_failure_forget(const inbox_home *home, const inbox_source *source,
 
 	for (int i = 0; i < count; i++)
 	{
-		if (messages[i].verdict == INBOX_APPLIED || messages[i].verdict == INBOX_DUPLICATE)
+		if (messages[i].verdict == INBOX_APPLIED || messages[i].verdict == INBOX_DUPLICATE ||
+			messages[i].verdict == INBOX_EXPIRED)
 			keys[n++] = PointerGetDatum(messages[i].key);
 	}
 	if (n == 0)

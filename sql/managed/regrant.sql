@@ -6,5 +6,5 @@ SELECT @extschema@.inbox_grant(a.grantee::regrole, w.what)
 	pg_catalog.aclexplode(p.proacl) a WHERE a.grantee NOT IN (0, p.proowner);
 SELECT @extschema@.inbox_grant(a.grantee::regrole, 'monitor')
 	FROM pg_catalog.pg_class c, pg_catalog.aclexplode(c.relacl) a
-	WHERE c.oid = '@extschema@.inbox_source'::regclass AND a.grantee <> c.relowner
+	WHERE c.oid = '@extschema@.inbox_source'::regclass AND a.grantee NOT IN (0, c.relowner)
 	AND a.privilege_type = 'SELECT';

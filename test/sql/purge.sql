@@ -32,12 +32,14 @@ SELECT post_old('conflict', '80 days');
 SELECT verdict FROM inbox_process_batch(ARRAY[('conflict', 'other', NULL, NULL, 'm',
 	now() - interval '80 days', NULL, NULL)::inbox_message], 'post', 's');
 UPDATE inbox_claim SET claimed_at = now() - interval '80 days' WHERE key IN ('dead', 'conflict');
--- What is settled is removed after its own time.
-SELECT f.verdict FROM unnest('{old,young}'::text[]) k,
+-- What is settled is removed after its own time; what was discarded, when its key is forgotten, too.
+SELECT f.verdict FROM unnest('{old,young,remembered}'::text[]) k,
 	inbox_fail(message(k, '100 days'), 's', '22012', 'no', reason => 'no_key') f;
-SELECT inbox_discard(id, 'a test') FROM inbox_failure WHERE key IN ('old', 'young');
-UPDATE inbox_failure SET settled_at = now() - CASE key WHEN 'old' THEN interval '91 days' ELSE '89 days' END
+SELECT inbox_discard(id, 'a test') FROM inbox_failure WHERE key IN ('old', 'young', 'remembered');
+UPDATE inbox_failure SET settled_at = now() - CASE key WHEN 'young' THEN interval '89 days' ELSE '91 days' END
 	WHERE status = 'discarded';
+UPDATE inbox_claim SET claimed_at = now() - interval '100 days' WHERE key = 'old';
+INSERT INTO inbox_audit (source_id, failure_id, act) SELECT source_id, id, 'retried' FROM inbox_failure WHERE key IN ('old', 'young');
 
 -- The time is moved, committed, and only then is something deleted.
 SELECT state, forgotten, detail FROM inbox_purge_batch();
@@ -48,6 +50,15 @@ SELECT state, forgotten, settled, progress FROM inbox_purge_batch();
 SELECT key FROM inbox_claim ORDER BY key;
 SELECT key FROM inbox_claim_result ORDER BY key;
 SELECT key, status FROM inbox_failure ORDER BY key;
+SELECT event FROM inbox_history('remembered');
+SELECT f.key, a.act FROM inbox_audit a LEFT JOIN inbox_failure f ON f.id = a.failure_id WHERE a.act = 'retried';
+
+-- A message that was being tried again when its time ran out holds nothing up.
+SELECT verdict FROM inbox_fail(('tried', 'p', NULL, 'account 1', 'm', now() - interval '50 days', NULL, NULL), 's', '22012', 'no');
+SELECT verdict FROM inbox_process_batch(ARRAY[('tried', 'p', NULL, 'account 1', 'm', now() - interval '50 days', NULL, NULL),
+	('behind', 'p', NULL, 'account 1', 'm', now(), NULL, NULL)]::inbox_message[], 'post', 's');
+SELECT key, status FROM inbox_failure WHERE key IN ('tried', 'behind');
+SELECT verdict FROM inbox_process_batch(ARRAY[('behind', 'p', NULL, 'account 1', 'm', now(), NULL, NULL)]::inbox_message[], 'post', 's');
 
 -- A forgotten message that comes late is kept, and not applied; others are what they were.
 SELECT m.n, b.key, b.verdict FROM inbox_process_batch(ARRAY[message('k1', '50 days'),

@@ -48,6 +48,7 @@ SELECT blocked_keys, blocked->0->>'ordering_key' AS first FROM inbox_status() WH
 -- Claims are not counted, but estimated, by the share that ANALYZE has seen of each source.
 SELECT inbox_import(ARRAY(SELECT 'i' || n FROM generate_series(1, 3000) n), 'b'),
 	inbox_import(ARRAY(SELECT 'i' || n FROM generate_series(1, 1000) n), 'c');
+SELECT bool_and(claim_bytes > 0) AS shared_alike FROM inbox_status();
 ANALYZE inbox_claim;
 SELECT source, round(claims, -2) AS about, claim_bytes > 0 AS bytes FROM inbox_status();
 BEGIN;
