@@ -32,8 +32,10 @@ my $warm = join '', map { my $from = $_ * 100;
     "SELECT count(*) FROM batch, inbox_process_batch(messages[$from:$from + 50], 'noop') WHERE k = 'warm';\n" } 1 .. 12;
 my $attempts = join '', map { "SET statement_timeout = $_; CALL catch(); RESET statement_timeout;\n" }
   1 .. 150;
-my ($ok, $out, $err) = $node->psql('postgres', "$warm$attempts", on_error_stop => 1);
-is($ok, 0, 'every error was caught') or diag($err);
+# A timeout may be over before catch() has begun: that error is the session's.
+my ($ok, $out, $err) = $node->psql('postgres', "$warm$attempts", on_error_stop => 0);
+is($ok, 0, 'the session lives on') or diag($err);
+unlike($err, qr/ERROR: (?! +canceling statement due to statement timeout)/, 'nothing else went wrong');
 my $cancelled = () = $err =~ /NOTICE:  cancelled/g;
 cmp_ok($cancelled, '>', 20, "it was cancelled at $cancelled places");
 is($node->safe_psql('postgres', 'SELECT count(*) FROM written_before'), 0,
