@@ -17,8 +17,8 @@ struct puller;
 
 struct look
 {
-	int64_t wanted_ms; /* when somebody looked last; 0: nobody has */
-	int64_t asked_ms;  /* when the database was asked last */
+	int64_t wanted_ms;		   /* when somebody looked last; 0: nobody has */
+	int64_t asked_ms;		   /* when the database was asked last */
 	int64_t known_ms;		   /* when it answered last; 0: it has not */
 	struct json_object *known; /* {"status": {…}, "failures": […]}, or NULL */
 	char error[256];		   /* why it has not, or "" */
