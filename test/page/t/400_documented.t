@@ -81,6 +81,8 @@ subtest 'alerts' => sub {
     my @entries = slurp("$root/docs/runbook.md") =~ /^## (\w+)/mg;
     same(\@entries, \@alerts, 'each has an entry in docs/runbook.md');
     same([ $rules =~ /runbook\.md#(\w+)/g ], [ map { lc } @alerts ], 'and points to it');
+    my @rung = map { /alertname: (\w+)\n +exp_alerts:/g } slurp("$root/deploy/prometheus/inbox.test.yml");
+    same(\@rung, \@alerts, 'each rings in a test of deploy/prometheus/inbox.test.yml');
     is_deeply([ unknown(asked($rules =~ s/#.*//gr)) ], [], 'they ask for metrics that there are');
     foreach my $entry (split /^## /m, slurp("$root/docs/runbook.md"))
     {
