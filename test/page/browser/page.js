@@ -4,7 +4,9 @@
 //
 //   open URL         loads it; at once if it is open already
 //   read             what the page shows: {state, advice, numbers: {id: n}, dead: [[cell…]…], …}
-//   shoot NAME       OUT/NAME-light.png, -dark.png and -phone.png; {overflow: pixels too wide}
+//   point ID PLACE   what a plot says of a step, from 0 the oldest: {lines: [line…]}
+//   shoot NAME       OUT/NAME-light.png, -dark.png and -phone.png; {overflow: pixels too wide,
+//                    colors: {light: [behind, text], …}}
 'use strict';
 
 const readline = require('node:readline');
@@ -39,13 +41,33 @@ function look() {
     deadText: document.getElementById('dead').textContent,
     errors: rows('errors'),
     blocked: rows('blocked'),
+    leases: Object.fromEntries([...document.querySelectorAll('#leases dt')].map(
+      node => [node.textContent, node.nextElementSibling.textContent])),
     workers: rows('workers'),
     checks: Object.fromEntries([...document.querySelectorAll('[data-check]')].map(
       node => [node.dataset.check, node.dataset.ok === 'true'])),
-    steps: Number(document.querySelector('#plot-rate svg')?.dataset.steps ?? -1),
+    steps: Object.fromEntries(['rate', 'age'].map(
+      name => [name, Number(document.querySelector(`#plot-${name} svg`)?.dataset.steps ?? -1)])),
     markup: document.querySelectorAll('main img, main script, main b, main iframe').length,
     leaked: document.documentElement.textContent.includes('for your eyes only'),
   };
+}
+
+// Runs in the page: points at a step of a plot, and reads what it says, before it is drawn anew.
+function pointAt([id, place]) {
+  const root = document.querySelector(`#${id} svg`);
+  const box = root.getBoundingClientRect();
+  const count = Number(root.dataset.steps);
+  const shown = (SPANS.find(span => span * 6 >= count) || SPANS[SPANS.length - 1]) * 6;
+  root.dispatchEvent(new PointerEvent('pointermove', { clientY: box.top + 20,
+    clientX: box.left + LEFT + (box.width - LEFT - 6) * (shown - count + Number(place) + 1) / shown }));
+  return [...document.querySelectorAll(`#${id} .tip.shown div`)].map(node => node.textContent);
+}
+
+// Runs in the page: what it is written on, and what with.
+function colors() {
+  const style = getComputedStyle(document.body);
+  return [style.backgroundColor, style.color];
 }
 
 const commands = {
@@ -56,8 +78,11 @@ const commands = {
   async read() {
     return { ...(await page.evaluate(look)), scriptErrors: errors };
   },
+  async point(what) {
+    return { lines: await page.evaluate(pointAt, what.split(' ')) };
+  },
   async shoot(name) {
-    let overflow = 0;
+    const seen = { overflow: 0, colors: {} };
     for (const [kind, { colorScheme, width, height }] of Object.entries(looks)) {
       await page.emulateMedia({ colorScheme });
       await page.setViewportSize({ width, height });
@@ -66,10 +91,11 @@ const commands = {
       await page.waitForFunction(before => document.body.className === 'stale' ||
         Number(document.body.dataset.now) > before, drawn);
       await page.screenshot({ path: `${out}/${name}-${kind}.png`, fullPage: true });
-      overflow = Math.max(overflow, await page.evaluate(
+      seen.colors[kind] = await page.evaluate(colors);
+      seen.overflow = Math.max(seen.overflow, await page.evaluate(
         () => document.documentElement.scrollWidth - document.documentElement.clientWidth));
     }
-    return { overflow };
+    return seen;
   },
 };
 

@@ -3,6 +3,7 @@
 # a publisher wrote becomes markup, and no payload is shown. Screenshots are kept for people.
 use strict;
 use warnings;
+use PostgreSQL::Test::Utils qw(slurp_file);
 use Test::More;
 use Inbox::Ledger;
 use Inbox::StatusPage;
@@ -57,29 +58,100 @@ sub failing
         attributes => { idempotency_key => $key }, %more };
 }
 
-# The numbers of the page, and those of the database.
+# What the database has, by the ids of the page; "claims" is for those that were applied, died or
+# were parked. Of what a failed message left there is nothing else.
+sub truth
+{
+    my @ids = qw(n-applied claims n-dead n-retrying n-parked n-conflicts n-expired);
+    my %truth;
+    @truth{@ids} = split /\|/, Inbox::Ledger::count($node, <<'SQL');
+SELECT (SELECT count(*) FROM effect), (SELECT count(*) FROM inbox_claim),
+	count(*) FILTER (WHERE status = 'dead'), count(*) FILTER (WHERE status = 'retrying'),
+	count(*) FILTER (WHERE status = 'parked'), count(*) FILTER (WHERE status = 'conflict'),
+	count(*) FILTER (WHERE status = 'expired') FROM inbox_failure
+SQL
+    return \%truth;
+}
+
+sub shown
+{
+    my ($seen) = @_;
+    my $numbers = $seen->{numbers};
+    my %shown = map { $_ => $numbers->{$_} } grep { /^n-(?!rate|held|duplicate)/ } keys %$numbers;
+    $shown{claims} = $numbers->{'n-applied'} + $numbers->{'v-dead'} + ($numbers->{'v-parked'} // 0);
+    return \%shown;
+}
+
+# One test: the numbers of the page are those of the database, which may change until they are, or
+# those that it had.
 sub agrees
 {
-    my ($seen, $what) = @_;
-    my ($claims, $effects, $dead, $retrying) = split /\|/, Inbox::Ledger::count($node, <<'SQL');
-SELECT (SELECT count(*) FROM inbox_claim), (SELECT count(*) FROM effect),
-	(SELECT count(*) FROM inbox_failure WHERE status = 'dead'),
-	(SELECT count(*) FROM inbox_failure WHERE status = 'retrying')
-SQL
-    is($seen->{numbers}{'n-applied'}, $effects, "$what: applied is what the ledger has");
-    is($seen->{numbers}{'n-applied'} + $seen->{numbers}{'v-dead'}
-        + ($seen->{numbers}{'v-parked'} // 0),
-        $claims, "$what: with dead and parked ones, the claims");
-    is($seen->{numbers}{'n-dead'}, $dead, "$what: dead letters");
-    is($seen->{numbers}{'n-retrying'}, $retrying, "$what: what is tried again");
-    return;
+    my ($what, $had) = @_;
+    my ($shown, $truth);
+    eval {
+        wait_until('the numbers to agree', sub {
+            $truth = $had // truth();
+            $shown = shown($browser->look);
+            join(' ', map { "$_ $truth->{$_}" } sort keys %$truth)
+              eq join(' ', map { "$_ " . ($shown->{$_} // '') } sort keys %$shown);
+        }, 60, 0.5);
+    };
+    return is_deeply($shown, $truth, "$what: every number is the database's");
+}
+
+sub each_number { return $_[0] =~ /\d+/g }
+
+# "average 3 ms", "oldest 1.2 s" or "average 2 min" as seconds.
+sub seconds
+{
+    my ($number, $unit) = $_[0] =~ /^\w+ ([\d.]+) (ms|s|min|h)$/ or return -1;
+    return $number * { ms => 0.001, s => 1, min => 60, h => 3600 }->{$unit};
+}
+
+# What the plots say of the busiest step is what was counted in it.
+sub plots_agree
+{
+    my $applied_so_far = $browser->look->{numbers}{'n-applied'};
+    my $history = wait_until('the steps to add up to what was applied', sub {
+        my $counted = Inbox::StatusPage::status($url)->{history};
+        Inbox::StatusPage::sum_of($counted->{applied}) == $applied_so_far && $counted });
+    my $steps = @{ $history->{applied} };
+    $browser->wait_look('them to be drawn',
+        sub { $_[0]{steps}{rate} >= $steps && $_[0]{steps}{age} >= $steps });
+    my ($place) = sort { $history->{applied}[$b] <=> $history->{applied}[$a] } 0 .. $#{ $history->{applied} };
+    my $rate = $history->{applied}[$place] / ($history->{step} / 1000);
+    my (undef, $applied) = $browser->point('plot-rate', $place);
+    my ($said) = ($applied // '') =~ /^applied ([\d.]+)$/;
+    cmp_ok($rate, '>', 0, 'there is a step with messages');
+    cmp_ok(abs(($said // -1) - $rate), '<=', 0.05 + ($rate >= 10 ? 0.5 : 0), "the plot of rates has its rate: $rate");
+    my (undef, @ages) = $browser->point('plot-age', $place);
+    foreach my $line ([ average => 'age' ], [ oldest => 'age_max' ])
+    {
+        my ($name, $member) = @$line;
+        my ($text) = grep { /^$name / } @ages;
+        my $age = $history->{$member}[$place];
+        cmp_ok(abs(seconds($text // '') - $age), '<=', 0.0006 + $age * 0.06,
+            "the plot of ages has its $name one: " . ($text // 'none'));
+    }
+}
+
+# Of "#000" or "rgb(0, 0, 0)": how light it is, from 0 to 1.
+sub lightness
+{
+    my @parts = $_[0] =~ /(\d+)/g;
+    return (0.2126 * $parts[0] + 0.7152 * $parts[1] + 0.0722 * $parts[2]) / 255;
 }
 
 sub picture
 {
     my ($name) = @_;
-    cmp_ok($browser->shoot($name)->{overflow}, '<=', 0,
-        "$name: nothing is too wide, on a phone either");
+    my $seen = $browser->shoot($name);
+    cmp_ok($seen->{overflow}, '<=', 0, "$name: nothing is too wide, on a phone either");
+    my %light = map { $_ => [ map { lightness($_) } @{ $seen->{colors}{$_} } ] } qw(light dark phone);
+    cmp_ok($light{light}[0] - $light{light}[1], '>', 0.6, "$name, light: dark on light");
+    cmp_ok($light{$_}[1] - $light{$_}[0], '>', 0.6, "$name, $_: light on dark") foreach qw(dark phone);
+    isnt(slurp_file("$browser->{shots}/$name-light.png"), slurp_file("$browser->{shots}/$name-dark.png"),
+        "$name: the two are not one picture");
 }
 
 subtest 'healthy' => sub {
@@ -87,7 +159,7 @@ subtest 'healthy' => sub {
     my $seen = $browser->wait_look('all to be applied', sub {
         $_[0]{numbers}{'n-applied'} == 500 && $_[0]{numbers}{'n-duplicate'} == 40
           && $_[0]{state} eq 'working' && $_[0]{numbers}{'n-dead'} == 0 });
-    agrees($seen, 'healthy');
+    agrees('healthy');
     is_deeply([ grep { !$seen->{checks}{$_} } keys %{ $seen->{checks} } ], [],
         'every check is well');
     like($seen->{flow}, qr{projects/p/subscriptions/ledger.*maybe},
@@ -98,8 +170,14 @@ subtest 'healthy' => sub {
 
 subtest 'idle' => sub {
     my $seen = $browser->wait_look('it to be idle',
-        sub { $_[0]{state} eq 'idle' && $_[0]{steps} > 0 });
+        sub { $_[0]{state} eq 'idle' && $_[0]{steps}{rate} > 0 && $_[0]{steps}{age} > 0
+              && $_[0]{leases}{held} =~ /^0 / });
     is($seen->{numbers}{'n-rate'}, 0, 'no message a second');
+    agrees('idle');
+    plots_agree();
+    is_deeply([ each_number($seen->{leases}{'ready, running, acking, returning'}) ], [ 0, 0, 0, 0 ],
+        'no message is held');
+    is($seen->{leases}{'ack deadline of the subscription'}, '10 s', 'says how long a lease is');
     is($seen->{advice}, undef, 'nothing to be said');
     picture('idle');
 };
@@ -110,18 +188,20 @@ subtest 'dead letters' => sub {
     $service->publish('pay', failing($hostile), failing('second'), failing('third',
         orderingKey => "o$hostile"));
     $puller->wait_event('dead_letter', sub { $_[0]{key} eq 'third' });
-    $service->publish('pay', payments('parked', 1, orderingKey => "o$hostile"), failing('second'));
-    my $seen = $browser->wait_look('three to be dead, one parked',
+    $service->publish('pay', payments('parked', 1, orderingKey => "o$hostile"), failing('second'),
+        Inbox::Ledger::payment('a1', 1, 1000));
+    my $seen = $browser->wait_look('three to be dead, one parked, one in conflict',
         sub { @{ $_[0]{dead} } == 3 && @{ $_[0]{blocked} } == 1
-          && $_[0]{numbers}{'v-duplicate'} == 41
+          && $_[0]{numbers}{'v-duplicate'} == 41 && $_[0]{numbers}{'n-conflicts'} == 1
               && $_[0]{blocked}[0][2] =~ /^1 / });
+    agrees('dead letters');
     my @rows = split /\n/, Inbox::Ledger::count($node,
         q{SELECT concat_ws('|', id, key, sqlstate, error) FROM inbox_failure WHERE status = 'dead'
         ORDER BY last_failed_at DESC, id DESC});
     is_deeply([ map { join '|', @$_[ 0, 3, 2, 4 ] } @{ $seen->{dead} } ], \@rows,
         'the rows of the database, newest first');
     is($seen->{blocked}[0][0], "o$hostile", 'the blocked ordering key');
-    is($seen->{numbers}{'n-dead'}, 3, 'and their number');
+    is_deeply([ @{ $seen->{numbers} }{qw(n-dead n-parked n-conflicts)} ], [ 3, 1, 1 ], 'and their numbers');
     like(join(' ', map { @$_ } @{ $seen->{errors} }), qr/dead_letter AC404/, 'the last errors');
     is(Inbox::StatusPage::metrics($url)->{inbox_dead_letter_duplicates_total}, 1,
         'a copy of one is counted');
@@ -139,11 +219,12 @@ subtest 'halted' => sub {
     is(Inbox::StatusPage::get("$url/healthz")->{status}, 503, '/healthz: 503');
     is(Inbox::StatusPage::get("$url/readyz")->{status}, 200, '/readyz: 200');
     is(Inbox::StatusPage::metrics($url)->{inbox_source_halted}, 1, '/metrics');
+    agrees('halted');
     picture('halted');
     $node->safe_psql('postgres', 'DELETE FROM trouble');
-    $seen = $browser->wait_look('it to go on', sub { $_[0]{state} =~ /^(?:working|idle)$/
+    $browser->wait_look('it to go on', sub { $_[0]{state} =~ /^(?:working|idle)$/
               && $_[0]{numbers}{'n-retrying'} == 0 && $_[0]{numbers}{'n-applied'} == 540 }, 60);
-    agrees($seen, 'resumed') if is($seen->{numbers}{'n-applied'}, 540, 'all are applied');
+    agrees('resumed');
 };
 
 subtest 'Pub/Sub down' => sub {
@@ -151,6 +232,7 @@ subtest 'Pub/Sub down' => sub {
     my $seen = $browser->wait_look('it to be seen', sub { $_[0]{state} eq 'no_pubsub' }, 60);
     is($seen->{checks}{pubsub}, 0, 'the check says so');
     is(Inbox::StatusPage::get("$url/healthz")->{status}, 503, '/healthz: 503');
+    agrees('Pub/Sub down');
     picture('pubsub-down');
     $service->begin;
     $service->create_topic('pay');
@@ -161,8 +243,22 @@ subtest 'Pub/Sub down' => sub {
 };
 
 subtest 'database down' => sub {
+    agrees('before');
+    my $had = truth();
     $node->stop('immediate');
     my $seen = $browser->wait_look('it to be seen', sub { $_[0]{state} eq 'no_database' });
+    # These come by the pull that was under way, and wait with their leases.
+    $service->publish('pay', payments('w', 20));
+    my $leased = wait_until('some to be held', sub { $service->stats('ledger')->{leased} });
+    $seen = $browser->wait_look('their leases to be extended', sub {
+        ($leased = $service->stats('ledger')->{leased}) && $_[0]{leases}{held} =~ /^$leased /
+              && $_[0]{leases}{extended} >= $leased }, 60);
+    is($seen->{numbers}{'n-held'}, $leased, "what is held is what Pub/Sub has leased: $leased");
+    is_deeply([ each_number($seen->{leases}{'ready, running, acking, returning'}) ], [ $leased, 0, 0, 0 ],
+        'all of it waits');
+    like($seen->{leases}{'next one ends in'}, qr/^[\d.]+ m?s$/, 'and when the next lease ends');
+    is($seen->{leases}{'expired while held'}, 0, 'none ended');
+    agrees('database down', $had);
     is($seen->{checks}{database}, 0, 'the check says so');
     is(scalar(grep { $_->[1] =~ /^(?:down|connecting|greeting)/ } @{ $seen->{workers} }), 2,
         'no connection is there');
@@ -172,9 +268,9 @@ subtest 'database down' => sub {
     is(scalar @{ $seen->{dead} }, 3, 'the dead letters are shown as they were');
     picture('database-down');
     $node->start;
-    $seen = $browser->wait_look('it to be back',
-        sub { $_[0]{state} =~ /^(?:working|idle)$/ && $_[0]{numbers}{'n-dead'} == 3 }, 60);
-    agrees($seen, 'back');
+    $browser->wait_look('it to be back',
+        sub { $_[0]{state} =~ /^(?:working|idle)$/ && $_[0]{numbers}{'n-applied'} == 570 }, 60);
+    agrees('back');
 };
 
 subtest 'no answer' => sub {

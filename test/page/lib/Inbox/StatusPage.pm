@@ -52,6 +52,14 @@ sub sum
     return $sum;
 }
 
+sub sum_of
+{
+    my ($numbers) = @_;
+    my $sum = 0;
+    $sum += $_ foreach @$numbers;
+    return $sum;
+}
+
 # ---- the browser ----------------------------------------------------------------------------
 
 sub missing
@@ -114,6 +122,7 @@ sub command
 sub open_page { $_[0]->command("open $_[1]/") }
 sub look      { $_[0]->command('read') }
 sub shoot     { $_[0]->command("shoot $_[1]") }
+sub point     { @{ $_[0]->command("point $_[1] $_[2]")->{lines} } }
 
 # Looks until the condition likes what the page shows; returns that.
 sub wait_look
