@@ -3,11 +3,11 @@
 #ifndef INBOX_TEST_SECOND_OPINION_H
 #define INBOX_TEST_SECOND_OPINION_H
 
-#include <json-c/json.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "../../test/env/json_strict.h"
 #include "scan.h"
 
 static inline void
@@ -24,7 +24,7 @@ parse(const char *text, size_t size)
 	struct json_tokener *tokener = json_tokener_new_ex(SCAN_DEPTH_MAX + 2);
 	struct json_object *object;
 
-	json_tokener_set_flags(tokener, JSON_TOKENER_STRICT | JSON_TOKENER_VALIDATE_UTF8);
+	json_tokener_set_flags(tokener, JSON_STRICT | JSON_TOKENER_VALIDATE_UTF8);
 	object = json_tokener_parse_ex(tokener, text, (int) size);
 	if (json_tokener_get_error(tokener) == json_tokener_continue)
 	{

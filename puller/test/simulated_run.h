@@ -149,7 +149,7 @@ kill_and_start(int place)
 
 /* SIGTERM ends a puller within its grace, at whatever it is; the others go on. */
 static void
-stop(int place)
+stop_puller(int place)
 {
 	int64_t end = world_ms + 26000;
 
@@ -219,7 +219,7 @@ run(uint64_t seed)
 		world_ms = next_event();
 		if (faulty(3))
 		{
-			happens(50) ? stop(chance(puller_count)) : kill_and_start(chance(puller_count));
+			happens(50) ? stop_puller(chance(puller_count)) : kill_and_start(chance(puller_count));
 		}
 	}
 	for (int i = 0; i < item_count; i++)
@@ -231,7 +231,7 @@ run(uint64_t seed)
 	}
 	while (puller_count > 0)
 	{
-		stop(puller_count - 1);
+		stop_puller(puller_count - 1);
 		end_puller(--puller_count);
 	}
 }

@@ -6,10 +6,10 @@
 #ifndef INBOX_TEST_SOUND_H
 #define INBOX_TEST_SOUND_H
 
-#include <json-c/json.h>
 #include <stdbool.h>
 #include <string.h>
 
+#include "../../test/env/json_strict.h"
 #include "key.h"
 #include "message.h"
 #include "utf8.h"
@@ -34,7 +34,7 @@ are_storable_attributes(const char *text)
 	struct json_object *object;
 	bool storable;
 
-	json_tokener_set_flags(tokener, JSON_TOKENER_STRICT | JSON_TOKENER_VALIDATE_UTF8);
+	json_tokener_set_flags(tokener, JSON_STRICT | JSON_TOKENER_VALIDATE_UTF8);
 	object = json_tokener_parse_ex(tokener, text, (int) strlen(text) + 1);
 	storable = json_tokener_get_error(tokener) == json_tokener_success &&
 			   json_object_is_type(object, json_type_object);

@@ -254,7 +254,7 @@ ask_tls(SSL_CTX_alpn_select_cb_func protocols, bool trusted, long *answered, int
 	}
 	assert_int_equal(waitpid(server, &status, 0), server);
 	*answered = response.status;
-	*server_status = WEXITSTATUS(status);
+	*server_status = WIFEXITED(status) ? WEXITSTATUS(status) : -WTERMSIG(status);
 	http_free(http);
 	unlink(ca_file);
 	close(listener);

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "../env/json_strict.h"
 #include "body.h"
 #include "buf.h"
 #include "problem.h"
@@ -22,7 +23,7 @@ body_parse(const char *bytes, size_t len, struct problem *problem)
 	if (len == 0)
 		return json_object_new_object();
 	tokener = json_tokener_new();
-	json_tokener_set_flags(tokener, JSON_TOKENER_STRICT | JSON_TOKENER_ALLOW_TRAILING_CHARS |
+	json_tokener_set_flags(tokener, JSON_STRICT | JSON_TOKENER_ALLOW_TRAILING_CHARS |
 										JSON_TOKENER_VALIDATE_UTF8);
 	object = json_tokener_parse_ex(tokener, bytes, (int) len);
 	error = json_tokener_get_error(tokener);

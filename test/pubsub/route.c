@@ -135,7 +135,7 @@ parse_path(struct request *request)
 	const char *version;
 	const char *project;
 	const char *collection;
-	const char *id;
+	char *id;
 	const char *tail;
 	enum shape shape;
 	struct buf name = {0};

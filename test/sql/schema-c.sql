@@ -31,7 +31,7 @@ FROM pg_depend d JOIN pg_extension e ON e.oid = d.refobjid AND d.refclassid = 'p
 WHERE e.extname = 'inbox' AND d.deptype = 'e'
 	AND d.classid IN ('pg_proc'::regclass, 'pg_class'::regclass, 'pg_type'::regclass)
 	AND obj_description(d.objid, d.classid::regclass::text) IS NULL
-	AND NOT EXISTS (SELECT FROM pg_type t WHERE t.oid = d.objid AND (t.typrelid IN (SELECT oid FROM pg_class WHERE relkind = 'r') OR t.typelem <> 0))
+	AND NOT EXISTS (SELECT FROM pg_type t WHERE t.oid = d.objid AND (t.typrelid IN (SELECT oid FROM pg_class WHERE relkind IN ('r', 'v')) OR t.typelem <> 0))
 	AND NOT EXISTS (SELECT FROM pg_class c WHERE c.oid = d.objid AND c.relkind IN ('S', 'c'));
 SELECT a.attrelid::regclass, a.attname FROM pg_attribute a JOIN pg_class c ON c.oid = a.attrelid
 WHERE c.relname ~ '^inbox_' AND c.relkind = 'r' AND a.attnum > 0

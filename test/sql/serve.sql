@@ -27,8 +27,9 @@ SELECT inbox_serve('s', 'second', 'a');
 SELECT inbox_serve('s', 'missing', 'a');
 \echo :SQLSTATE
 SELECT inbox_serve('s', 'missing(jsonb)', 'a');
-SELECT inbox_serve('s', 'nowhere.first', 'a');
-\echo :SQLSTATE
+-- PostgreSQL misses the schema, and from 16 on the function.
+DO $$ BEGIN PERFORM inbox_serve('s', 'nowhere.first', 'a');
+EXCEPTION WHEN invalid_schema_name OR undefined_function THEN RAISE NOTICE 'not there'; END $$;
 SELECT inbox_serve('s', 'first(', 'a');
 SELECT inbox_serve('s', '', 'a');
 SELECT inbox_serve('s', NULL, 'a');

@@ -12,7 +12,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include <json-c/json.h>
+#include "../../env/json_strict.h"
 
 #include "ackid.h"
 #include "body.h"
@@ -129,7 +129,7 @@ check_line(const char *line, int number, const char *member, const char *text, s
 	struct json_object *object;
 	struct json_object *value;
 
-	json_tokener_set_flags(tokener, JSON_TOKENER_VALIDATE_UTF8 | JSON_TOKENER_STRICT);
+	json_tokener_set_flags(tokener, JSON_TOKENER_VALIDATE_UTF8 | JSON_STRICT);
 	object = json_tokener_parse_ex(tokener, line, (int) strlen(line));
 	if (json_tokener_get_error(tokener) != json_tokener_error_parse_utf8_string)
 	{
