@@ -117,7 +117,7 @@ coming-over: install-private puller pubsub
 	$(TAP) TESTDIR=$(OUT)/coming-over $(SUITE) coming-over prove -v -j3 $(COMING_OVER_TESTS)
 # Through the puller, a part of the same tests is enough: what differs is below it.
 E2E_MANAGED = 100_applied_once 110_messages_nobody_can_apply 120_failing_handler 141_handler_replaced \
-	200_killed_twenty_times 213_commit_fails 250_order_per_key 540_shadow 740_seek_refused 520_expired 600_check 610_check_wrong
+	200_killed_twenty_times 213_commit_fails 250_order_per_key 540_shadow 740_seek_refused 520_expired 600_check 610_check_wrong 760_upgraded
 e2e-managed: install-private managed puller pubsub
 	rm -rf $(OUT)/e2e-managed && mkdir -p $(OUT)/e2e-managed
 	$(TAP) TESTDIR=$(OUT)/e2e-managed INBOX_VARIANT=managed $(SUITE) e2e-managed \

@@ -6,20 +6,20 @@ CREATE TABLE @extschema@.inbox_source (
 	subscription text,
 	created_at timestamptz NOT NULL DEFAULT pg_catalog.now(),
 	served_at timestamptz,
-	cluster text,
 	configured_at timestamptz,
 	configured_by text,
 	applied_at timestamptz NOT NULL DEFAULT '-infinity',
 	halted_since timestamptz,
 	purged_before timestamptz,
 	dedup_window interval CHECK (dedup_window > interval '0'),
-	settled_window interval CHECK (settled_window > interval '0'),
 	max_attempts integer NOT NULL DEFAULT 5 CHECK (max_attempts BETWEEN 1 AND 1000),
 	conflict_check boolean NOT NULL DEFAULT true,
 	order_policy text NOT NULL DEFAULT 'continue' CHECK (order_policy IN ('continue', 'park')),
 	lock_group text CHECK (lock_group <> ''),
 	lock_key bigint NOT NULL GENERATED ALWAYS AS (pg_catalog.hashtextextended(
-		coalesce(lock_group, name) COLLATE pg_catalog."C", 4711)) STORED
+		coalesce(lock_group, name) COLLATE pg_catalog."C", 4711)) STORED,
+	cluster text,
+	settled_window interval CHECK (settled_window > interval '0')
 );
 COMMENT ON TABLE @extschema@.inbox_source IS 'the scopes in which a key is unique, and their settings';
 COMMENT ON COLUMN @extschema@.inbox_source.id IS 'stands for the source in the other tables';

@@ -56,6 +56,12 @@ CREATE FUNCTION @extschema@.inbox_retry_one(id bigint, payload bytea, key text) 
 	AS 'MODULE_PATHNAME', 'inbox_retry_one'
 	LANGUAGE C VOLATILE PARALLEL UNSAFE;
 
+CREATE FUNCTION @extschema@.inbox_outside_script(command text) RETURNS void
+	AS 'MODULE_PATHNAME', 'inbox_outside_script'
+	LANGUAGE C VOLATILE STRICT PARALLEL UNSAFE;
+COMMENT ON FUNCTION @extschema@.inbox_outside_script(text) IS
+	'runs a command in the script of an update as if it were not in it';
+
 CREATE FUNCTION @extschema@.inbox_check_variant()
 	RETURNS TABLE (name text, ok boolean, detail text)
 	LANGUAGE sql STABLE PARALLEL SAFE

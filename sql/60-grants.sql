@@ -95,3 +95,21 @@ $$;
 COMMENT ON FUNCTION @extschema@.inbox_revoke(regrole, text) IS
 	'takes from a role what inbox_grant gave it';
 
+CREATE FUNCTION @extschema@.inbox_regrant() RETURNS void
+	LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
+	SET search_path = pg_catalog, pg_temp
+AS $$
+BEGIN
+	PERFORM @extschema@.inbox_grant(a.grantee::regrole, w.what)
+		FROM (VALUES ('puller', 'inbox_process_batch'), ('operator', 'inbox_retry')) AS w(what, has)
+		JOIN pg_proc p ON p.proname = w.has AND p.pronamespace = '@extschema@'::regnamespace,
+		aclexplode(p.proacl) a WHERE a.grantee NOT IN (0, p.proowner);
+	PERFORM @extschema@.inbox_grant(a.grantee::regrole, 'monitor')
+		FROM pg_class c, aclexplode(c.relacl) a
+		WHERE c.oid = '@extschema@.inbox_source'::regclass AND a.grantee NOT IN (0, c.relowner)
+		AND a.privilege_type = 'SELECT';
+END
+$$;
+COMMENT ON FUNCTION @extschema@.inbox_regrant() IS
+	'gives who had rights before an update the rights to what is new';
+

@@ -3,7 +3,8 @@
 CREATE EXTENSION inbox;
 BEGIN;
 UPDATE pg_extension SET extversion = '0.0.9' WHERE extname = 'inbox';
-SELECT name, detail FROM inbox_check() WHERE NOT ok AND name <> 'fsync';
+SELECT name, replace(detail, inbox_version(), 'VERSION') AS detail FROM inbox_check()
+WHERE NOT ok AND name <> 'fsync';
 ROLLBACK;
 
 -- What only a superuser can do.

@@ -65,6 +65,8 @@ like($refused, qr/view box\.inbox_protection depends on table box\.inbox_claim/,
 is($node->safe_psql('box', $claims), $before, 'with every key');
 is(worker("SELECT box.inbox_process('k1', 'p', 'public.post'), box.inbox_process('n2', 'p', 'public.post')"),
     'f|t', 'and every right');
+like((run_command([ 'pg_dump', '-d', $node->connstr('box') ]))[0],
+    qr/^GRANT (?:ALL|EXECUTE) ON FUNCTION box\.inbox_process_batch\(.*\) TO worker;$/m, 'which a dump has, too');
 is($node->safe_psql('box', "SELECT attempts FROM box.inbox_failure WHERE key = 'bad'"), '1', 'and the failures');
 is($node->safe_psql('box', "SELECT string_agg(name, ',') FROM box.inbox_check() WHERE NOT ok AND name <> 'fsync'"),
     '', 'nothing is wrong with it');
@@ -97,13 +99,13 @@ like((run_command($forgotten))[1], qr/ERROR: .*in the schema "box"/, 'a second o
 
 # A step to a newer version is made once.
 my $upgrades = PostgreSQL::Test::Utils::tempdir();
-append_to_file("$upgrades/0.1.0--0.1.1.sql", 'CREATE TABLE @extschema@.stepped (n int);');
-append_to_file("$upgrades/0.1.1--0.2.0.sql", 'ALTER TABLE @extschema@.stepped ADD more int;');
+append_to_file("$upgrades/0.1.1--0.1.2.sql", 'CREATE TABLE @extschema@.stepped (n int);');
+append_to_file("$upgrades/0.1.2--0.2.0.sql", 'ALTER TABLE @extschema@.stepped ADD more int;');
 system("UPGRADES=$upgrades $ENV{INBOX_ROOT}/sql/build-managed 0.2.0 >$upgrades/inbox-managed.sql") == 0 or die;
 $file = "$upgrades/inbox-managed.sql";
 ok(install($superuser), 'a newer version') && ok(install($superuser), 'twice');
 is($node->safe_psql('box', "SELECT string_agg(version, ' ' ORDER BY installed_at) FROM box.inbox_managed"),
-    '0.1.0 0.1.1 0.2.0', 'made its steps');
+    '0.1.1 0.1.2 0.2.0', 'made its steps');
 is($node->safe_psql('box', 'SELECT count(more), box.inbox_version() FROM box.stepped'), '0|0.2.0', 'in order');
 is($node->safe_psql('box', $claims) =~ /^(\d+)/ ? $1 : '', '53', 'with every key');
 done_testing();

@@ -22,7 +22,7 @@ sub start
     $node->append_conf('postgresql.conf', "fsync = on\nlog_min_messages = warning\n"
           . "log_statement = none\nmax_connections = 60\n" . ($args{conf} // ''));
     $node->start;
-    install($node);
+    install($node, $args{before});
     $node->safe_psql('postgres', schema(), extra_params => [ as_owner() ]);
     return $node;
 }
@@ -37,15 +37,18 @@ sub as_owner
     return defined owner() ? ('-U', owner()) : ();
 }
 
+# As it is built here, or as it was released "before".
 sub install
 {
-    my ($node) = @_;
-    return $node->safe_psql('postgres', 'CREATE EXTENSION inbox') if !defined owner();
+    my ($node, $before) = @_;
+    return $node->safe_psql('postgres', 'CREATE EXTENSION inbox' . ($before ? " VERSION '$before'" : ''))
+      if !defined owner();
     $node->safe_psql('postgres', sprintf('CREATE ROLE %1$s LOGIN; ALTER DATABASE postgres OWNER TO %1$s;'
           . ' ALTER DEFAULT PRIVILEGES GRANT ALL ON TABLES TO %1$s;'
           . ' ALTER DEFAULT PRIVILEGES GRANT ALL ON SEQUENCES TO %1$s', owner()));
     system_or_bail('psql', '-Xq', '-v', 'ON_ERROR_STOP=1', '-v', 'schema=public', '-d',
-        $node->connstr('postgres'), as_owner(), '-f', "$ENV{INBOX_ROOT}/sql/inbox-managed.sql");
+        $node->connstr('postgres'), as_owner(),
+        '-f', "$ENV{INBOX_ROOT}/" . ($before ? "test/upgrade/inbox-managed-$before.sql" : 'sql/inbox-managed.sql'));
 }
 
 # effect has no unique constraint: it must be able to show that a message was applied twice.

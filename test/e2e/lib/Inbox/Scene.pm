@@ -12,7 +12,7 @@ use Inbox::Puller;
 use Inbox::Service;
 
 # ms: how long the handler slow_payment() takes; sql: run in the database; conf: of the server;
-# ledger: a database to share instead; fields: of the subscription; service: options of the
+# before: a release to begin with; ledger: a database to share instead; fields: of the subscription; service: options of the
 # project's own server.
 sub new
 {
@@ -20,7 +20,8 @@ sub new
     my $dir = PostgreSQL::Test::Utils::tempdir();
     my $self = bless { kind => $kind, name => "$name-sub", topic => $name,
         history_file => "$dir/history" }, $class;
-    $self->{node} = $args{node} // Inbox::Ledger->start("$name\_$kind", conf => $args{conf});
+    $self->{node} = $args{node} // Inbox::Ledger->start("$name\_$kind", conf => $args{conf},
+        before => $args{before});
     $self->{node}->safe_psql('postgres', slow_payment($args{ms} // 2) . ($args{sql} // ''));
     $self->{service} = Inbox::Service->start($kind, "--history=$self->{history_file}",
         '--lookup', $self->{node}->connstr('postgres') . ' application_name=lookup',
