@@ -1,5 +1,5 @@
 -- SPDX-License-Identifier: PostgreSQL
--- ---- what only the library can do ----------------------------------------------------------
+-- ---- what only the library can do, and what differs ----------------------------------------
 
 CREATE FUNCTION @extschema@.inbox_check_variant()
 	RETURNS TABLE (name text, ok boolean, detail text)
@@ -33,6 +33,15 @@ AS $$
 	UNION ALL
 	SELECT 'managed: keys', true, 'a NUL byte in a key is not looked for; nothing but a superuser''s '
 		'cast or a program in C makes such a text'
+	UNION ALL
+	SELECT 'managed: context', true, 'the line of an error''s CONTEXT that names a message is in a '
+		'comment, among lines of these functions'
+	UNION ALL
+	SELECT 'managed: waits', true, 'a batch that waits for another transaction''s claim keeps those '
+		'that it has; all claim in one order, and do not deadlock on claims'
+	UNION ALL
+	SELECT 'managed: handlers', true, 'a handler in LANGUAGE sql that is a lone SELECT is slower '
+		'than one in plpgsql'
 $$;
 COMMENT ON FUNCTION @extschema@.inbox_check_variant() IS
 	'the part of inbox_check that only holds where inbox is not an extension';

@@ -1,5 +1,5 @@
 CREATE FUNCTION @extschema@.inbox_retry_lock(these bigint[]) RETURNS void
-	LANGUAGE plpgsql VOLATILE SECURITY DEFINER PARALLEL UNSAFE
+	LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
 	SET search_path = pg_catalog, pg_temp
 AS $$
 DECLARE
@@ -28,6 +28,7 @@ COMMENT ON FUNCTION @extschema@.inbox_retry_lock(bigint[]) IS
 CREATE FUNCTION @extschema@.inbox_retry_failed(this_id bigint, sqlstate text, error text,
 	detail text, hint text, context text) RETURNS void
 	LANGUAGE sql VOLATILE SECURITY DEFINER PARALLEL UNSAFE
+	SET search_path = pg_catalog, pg_temp
 BEGIN ATOMIC
 	SELECT @extschema@.inbox_dead_letter_notify(f.id, inbox_retry_failed.sqlstate)
 		FROM @extschema@.inbox_failure f WHERE f.id = this_id AND f.status = 'parked';
@@ -64,10 +65,10 @@ COMMENT ON FUNCTION @extschema@.inbox_constraints_check(text) IS
 	'runs what was deferred to the end of the transaction';
 
 -- Undoes that for what comes next. What was set before cannot be asked for, so each constraint is
--- as it was created. All are deferred where one cannot be named: its schema may be closed to us, or
--- a constraint by the same name cannot be deferred.
+-- as it was created. All are deferred where one cannot be named: its schema may be closed to the
+-- caller, or a constraint by the same name cannot be deferred.
 CREATE FUNCTION @extschema@.inbox_constraints_defer() RETURNS void
-	LANGUAGE plpgsql VOLATILE SECURITY DEFINER PARALLEL UNSAFE
+	LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
 	SET search_path = pg_catalog, pg_temp
 AS $$
 DECLARE
@@ -91,7 +92,7 @@ COMMENT ON FUNCTION @extschema@.inbox_constraints_defer() IS
 	'defers again what is created as INITIALLY DEFERRED';
 
 CREATE FUNCTION @extschema@.inbox_release_next(head bigint) RETURNS bigint
-	LANGUAGE sql STABLE SECURITY DEFINER PARALLEL SAFE
+	LANGUAGE sql STABLE PARALLEL SAFE
 BEGIN ATOMIC
 	SELECT CASE WHEN n.status = 'parked' THEN n.id END
 	FROM @extschema@.inbox_failure h
@@ -144,7 +145,7 @@ COMMENT ON FUNCTION @extschema@.inbox_release(bigint) IS
 	'applies, in order, the messages that waited for one that was settled, up to the next failure';
 
 CREATE FUNCTION @extschema@.inbox_retry_check(this_id bigint, corrected boolean) RETURNS void
-	LANGUAGE plpgsql STABLE SECURITY DEFINER PARALLEL UNSAFE
+	LANGUAGE plpgsql STABLE PARALLEL UNSAFE
 	SET search_path = pg_catalog, pg_temp
 AS $$
 DECLARE

@@ -1,6 +1,6 @@
 CREATE FUNCTION @extschema@.inbox_history_of_claims(this_key text, this_source text)
 	RETURNS TABLE (at timestamptz, event text, detail jsonb)
-	LANGUAGE sql STABLE SECURITY DEFINER PARALLEL SAFE
+	LANGUAGE sql STABLE PARALLEL SAFE
 	SET search_path = pg_catalog, pg_temp
 AS $$
 	SELECT c.claimed_at, 'applied', jsonb_strip_nulls(jsonb_build_object(
@@ -18,7 +18,7 @@ COMMENT ON FUNCTION @extschema@.inbox_history_of_claims(text, text) IS
 
 CREATE FUNCTION @extschema@.inbox_history_of_failures(this_key text, this_source text)
 	RETURNS TABLE (at timestamptz, event text, detail jsonb)
-	LANGUAGE sql STABLE SECURITY DEFINER PARALLEL SAFE
+	LANGUAGE sql STABLE PARALLEL SAFE
 	SET search_path = pg_catalog, pg_temp
 AS $$
 	SELECT e.at, e.event, jsonb_strip_nulls(jsonb_build_object(
@@ -49,7 +49,7 @@ COMMENT ON FUNCTION @extschema@.inbox_history_of_failures(text, text) IS
 
 CREATE FUNCTION @extschema@.inbox_history_of_acts(this_key text, this_source text)
 	RETURNS TABLE (at timestamptz, event text, detail jsonb)
-	LANGUAGE sql STABLE SECURITY DEFINER PARALLEL SAFE
+	LANGUAGE sql STABLE PARALLEL SAFE
 	SET search_path = pg_catalog, pg_temp
 AS $$
 	SELECT a.at, a.act, jsonb_strip_nulls(jsonb_build_object(

@@ -28,7 +28,7 @@ BEGIN
 		FROM (VALUES
 			('{puller}'::text[], '{inbox_process,inbox_accept,inbox_process_batch,inbox_handler,
 				inbox_serve,inbox_source_serve,inbox_lock,inbox_fail,inbox_served,
-				inbox_missing_rights,inbox_restore_point}'::text[]),
+				inbox_rights,inbox_missing_rights,inbox_restore_point}'::text[]),
 			('{puller,operator}', '{inbox_result,inbox_managed_writable,inbox_managed_floor,
 				inbox_managed_mark,inbox_managed_open,inbox_managed_close,
 				inbox_managed_results,inbox_managed_name,
@@ -56,7 +56,7 @@ $$;
 COMMENT ON FUNCTION @extschema@.inbox_rights(text) IS 'what a puller, operator or monitor may do';
 
 CREATE FUNCTION @extschema@.inbox_missing_rights(role regrole, what text) RETURNS SETOF text
-	LANGUAGE sql STABLE SECURITY DEFINER PARALLEL SAFE
+	LANGUAGE sql STABLE PARALLEL SAFE
 	SET search_path = pg_catalog, pg_temp
 AS $$
 	SELECT r.object

@@ -2,7 +2,7 @@
 -- thousand million, so theirs are the planner's numbers.
 CREATE FUNCTION @extschema@.inbox_status_claims()
 	RETURNS TABLE (source_id integer, claims bigint, claim_bytes bigint)
-	LANGUAGE sql STABLE SECURITY DEFINER PARALLEL SAFE
+	LANGUAGE sql STABLE PARALLEL SAFE
 	SET search_path = pg_catalog, pg_temp
 AS $$
 	WITH whole AS (
@@ -36,7 +36,7 @@ COMMENT ON FUNCTION @extschema@.inbox_status_claims() IS
 
 CREATE FUNCTION @extschema@.inbox_status_blocked(this_id integer,
 	OUT keys bigint, OUT since timestamptz, OUT first jsonb)
-	LANGUAGE sql STABLE SECURITY DEFINER PARALLEL SAFE
+	LANGUAGE sql STABLE PARALLEL SAFE
 	SET search_path = pg_catalog, pg_temp
 AS $$
 	WITH waiting AS (
