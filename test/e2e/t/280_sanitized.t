@@ -41,15 +41,16 @@ my @faults = (
 
 my $scene = Inbox::Scene->new('own', 'sane', sql => $sql);
 my $work = Inbox::Workload->new(count => 2000, twice => 200);
+# The faults are the puller's: what publishes here would meet them, too.
+$work->publish($scene->{service}, 'sane');
+$scene->publish(@bad);
+$scene->{service}->call('POST', '/control/faults', { rules => \@faults, seed => 1 });
 my $reports = PostgreSQL::Test::Utils::tempdir() . '/report';
 my $puller = $scene->puller(handler => 'moody_payment',
     program => "$ENV{INBOX_ROOT}/build/puller-san/inbox-puller",
     options => [ '--workers=3', '--batch-size=40' ],
     env => { ASAN_OPTIONS => "log_path=$reports:detect_leaks=1:exitcode=99",
         UBSAN_OPTIONS => "log_path=$reports:print_stacktrace=1:halt_on_error=1:exitcode=98" });
-$scene->{service}->call('POST', '/control/faults', { rules => \@faults, seed => 1 });
-$work->publish($scene->{service}, 'sane');
-$scene->publish(@bad);
 foreach my $share (300, 900)
 {
     $work->wait_applied($scene->{node}, 60, $share);
