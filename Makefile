@@ -61,6 +61,8 @@ REGRESS_OPTIONS = --bindir=$(SERVER_BIN) --inputdir=test --dbname=inbox_regress 
 	--encoding=UTF8 --no-locale --temp-config=test/env/postgresql.conf
 TAP = PATH=$(SERVER_BIN):$$PATH PG_REGRESS=$(PG_TEST)/regress/pg_regress \
 	PERL5LIB=$(PG_TEST)/perl:$(CURDIR)/test/e2e/lib INBOX_ROOT=$(CURDIR)
+# PostgreSQL 15 takes the first one, later ones the others.
+TAP_DIRS = TESTDIR=$(OUT)/$1 TESTDATADIR=$(OUT)/$1/tmp_check TESTLOGDIR=$(OUT)/$1/tmp_check/log
 
 CHECK_SUITES = unit regress isolation
 # What is slower, or asks for more packages, is added by EXTRA_SUITES, as CI does.
@@ -97,37 +99,37 @@ isolation-managed: server managed
 		--launcher=$(CURDIR)/test/managed/isolation --create-role=inbox_installer \
 		--temp-instance=$(OUT)/isolation-managed/instance --outputdir=$(OUT)/isolation-managed \
 		$(filter-out %-c,$(ISOLATION_TESTS))
-tap-managed: install-private managed
+tap-managed: install-private managed puller pubsub
 	rm -rf $(OUT)/tap-managed && mkdir -p $(OUT)/tap-managed
-	$(TAP) TESTDIR=$(OUT)/tap-managed $(SUITE) tap-managed prove -v test/managed/t
+	$(TAP) $(call TAP_DIRS,tap-managed) $(SUITE) tap-managed prove -v test/managed/t
 tap-ext: install-private
 	rm -rf $(OUT)/tap-ext && mkdir -p $(OUT)/tap-ext
-	$(TAP) TESTDIR=$(OUT)/tap-ext $(SUITE) tap-ext prove -v test/tap-ext
+	$(TAP) $(call TAP_DIRS,tap-ext) $(SUITE) tap-ext prove -v test/tap-ext
 # One test end to end runs the puller with sanitizers.
 .PHONY: puller-san
 puller-san:
 	$(MAKE) -C puller SAN=address,undefined
 e2e: install-private puller puller-san pubsub
 	rm -rf $(OUT)/e2e && mkdir -p $(OUT)/e2e
-	$(TAP) TESTDIR=$(OUT)/e2e $(SUITE) e2e prove -v -j3 $(E2E_TESTS)
+	$(TAP) $(call TAP_DIRS,e2e) $(SUITE) e2e prove -v -j3 $(E2E_TESTS)
 # From other consumers to inbox: those of Redis, and Node.js and Go programs, with the real ones.
 .PHONY: coming-over
 coming-over: install-private puller pubsub
 	rm -rf $(OUT)/coming-over && mkdir -p $(OUT)/coming-over
-	$(TAP) TESTDIR=$(OUT)/coming-over $(SUITE) coming-over prove -v -j3 $(COMING_OVER_TESTS)
+	$(TAP) $(call TAP_DIRS,coming-over) $(SUITE) coming-over prove -v -j3 $(COMING_OVER_TESTS)
 # Through the puller, a part of the same tests is enough: what differs is below it.
 E2E_MANAGED = 100_applied_once 110_messages_nobody_can_apply 120_failing_handler 141_handler_replaced \
 	200_killed_twenty_times 213_commit_fails 250_order_per_key 540_shadow 740_seek_refused 520_expired 600_check 610_check_wrong 760_upgraded
 e2e-managed: install-private managed puller pubsub
 	rm -rf $(OUT)/e2e-managed && mkdir -p $(OUT)/e2e-managed
-	$(TAP) TESTDIR=$(OUT)/e2e-managed INBOX_VARIANT=managed $(SUITE) e2e-managed \
+	$(TAP) $(call TAP_DIRS,e2e-managed) INBOX_VARIANT=managed $(SUITE) e2e-managed \
 		prove -v -j3 $(E2E_MANAGED:%=$(E2E_TESTS)/%.t)
 # What a puller serves to people and monitors: in a browser, to Prometheus, to hostile clients.
 .PHONY: page
 page: install-private puller pubsub
 	rm -rf $(OUT)/page && mkdir -p $(OUT)/page
 	$(TAP) PERL5LIB=$(PG_TEST)/perl:$(CURDIR)/test/e2e/lib:$(CURDIR)/test/page/lib \
-		TESTDIR=$(OUT)/page $(SUITE) page prove -v -j2 $(PAGE_TESTS)
+		$(call TAP_DIRS,page) $(SUITE) page prove -v -j2 $(PAGE_TESTS)
 # Streams of messages drawn from SEEDS seeds, SEED the first; the same ones for both.
 SEED = 1
 SEEDS = 200
@@ -199,7 +201,7 @@ EXHAUST_CALLS = $(if $(CI),1)
 .PHONY: exhaust exhaust-here
 exhaust: install-private puller-san pubsub
 	rm -rf $(OUT)/exhaust && mkdir -p $(OUT)/exhaust
-	$(TAP) TESTDIR=$(OUT)/exhaust EXHAUST_CALLS=$(EXHAUST_CALLS) $(SUITE) exhaust $(MAKE) -s -k exhaust-here
+	$(TAP) $(call TAP_DIRS,exhaust) EXHAUST_CALLS=$(EXHAUST_CALLS) $(SUITE) exhaust $(MAKE) -s -k exhaust-here
 exhaust-here: exhaust-memory exhaust-calls
 .PHONY: exhaust-memory exhaust-calls
 exhaust-memory:

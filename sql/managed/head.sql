@@ -58,11 +58,14 @@ BEGIN
 				HINT = format('psql -v ON_ERROR_STOP=1 -v schema=%s -v from_extension=1 '
 					'-f inbox-managed.sql takes over what it has.', extension.nspname);
 	ELSIF FOUND THEN
-		FOR member IN SELECT i.type, i.identity FROM pg_depend d,
+		FOR member IN SELECT d.classid, d.objid, i.type, i.identity FROM pg_depend d,
 			pg_identify_object(d.classid, d.objid, d.objsubid) i
 			WHERE d.refclassid = 'pg_extension'::regclass AND d.refobjid = extension.oid
 			AND d.deptype = 'e'
 		LOOP
+			-- From PostgreSQL 17 on, the type of a table goes with it.
+			CONTINUE WHEN NOT EXISTS (SELECT FROM pg_depend d WHERE d.classid = member.classid
+				AND d.objid = member.objid AND d.deptype = 'e');
 			EXECUTE format('ALTER EXTENSION inbox DROP %s %s',
 				CASE member.type WHEN 'composite type' THEN 'type' ELSE member.type END,
 				member.identity);
