@@ -168,7 +168,7 @@ note_failure(struct ack *ack, const struct ack_request *request, const struct pu
 			  "err", LOG_TEXT, answer->error, "retry_in", LOG_SECONDS, pause, "hint", LOG_TEXT,
 			  answer->outcome == PUBSUB_INVALID
 				  ? "it is tried again in smaller requests; what stays refused comes again"
-				  : pubsub_remedy(answer->outcome),
+				  : pubsub_remedy(answer->outcome, answer->status),
 			  NULL);
 }
 

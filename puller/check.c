@@ -19,8 +19,8 @@
 /* ---- what went wrong ------------------------------------------------------------------------ */
 
 /* The puller goes on trying, and says so; a check does not. */
-static char *
-without_promise(const char *hint)
+char *
+check_remedy(const char *hint)
 {
 	static const char again[] = "it is tried again by itself";
 	const char *at = hint != NULL ? strstr(hint, again) : NULL;
@@ -64,7 +64,7 @@ complain(struct check *check, const char *sqlstate, const char *error, const cha
 	(void) fault_set(
 		&check->complaint,
 		memory_format("%s%s%s", error, detail != NULL ? ": " : "", detail != NULL ? detail : ""),
-		without_promise(hint));
+		check_remedy(hint));
 }
 
 static void
@@ -267,6 +267,7 @@ check_take_answer(void *context, const struct pubsub_answer *given)
 	free(context);
 	answer->done = true;
 	answer->outcome = given->outcome;
+	answer->status = given->status;
 	answer->error = memory_copy_text(given->error);
 	if (given->outcome == PUBSUB_OK)
 	{

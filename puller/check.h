@@ -49,6 +49,7 @@ struct check_answer
 {
 	bool done;
 	enum pubsub_outcome outcome;
+	long status;				  /* 0: none came */
 	char *error;				  /* or NULL */
 	struct json_object *document; /* of an OK answer */
 };
@@ -98,6 +99,9 @@ void check_await_answer(struct check *check, const struct check_answer *answer);
 void check_take_answer(void *context, const struct pubsub_answer *answer);
 void *check_answer_new(struct check_answer *answer);
 void check_answer_free(struct check_answer *answer);
+
+/* What a log's hint says, without the promise that it is tried again; NULL when nothing is left. */
+char *check_remedy(const char *hint);
 
 /* "30 s", "10 min", "7 d", to be freed. */
 char *check_time(int64_t milliseconds);

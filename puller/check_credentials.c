@@ -43,6 +43,13 @@ await_token(struct check *check, struct auth *auth)
 		hopeless = auth_is_hopeless(auth, clock_ms()) ||
 				   (check->config->token_file != NULL && check->complaint.fact != NULL);
 	}
+	if (clock_ms() >= limit && check->complaint.fact == NULL)
+	{
+		(void) fault_set(&check->complaint,
+						 memory_format("none came within %d s", CHECK_LIMIT_MS / 1000),
+						 memory_copy_text("the servers that give tokens must be reachable, perhaps "
+										  "through HTTPS_PROXY"));
+	}
 	return auth_ready(auth, clock_ms());
 }
 

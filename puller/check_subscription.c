@@ -168,13 +168,10 @@ report_unreadable(struct check *check, const struct check_answer *answer)
 										check->config->subscription, answer->error));
 		return;
 	}
-	check_report_problem(
-		&check->report, "subscription",
-		memory_format("%s: %s", check->config->subscription,
-					  answer->error != NULL ? answer->error : "no answer"),
-		memory_copy_text(answer->outcome == PUBSUB_TRANSIENT
-							 ? "check --endpoint and the way there, proxies included"
-							 : pubsub_remedy(answer->outcome)));
+	check_report_problem(&check->report, "subscription",
+						 memory_format("%s: %s", check->config->subscription,
+									   answer->error != NULL ? answer->error : "no answer"),
+						 check_remedy(pubsub_remedy(answer->outcome, answer->status)));
 }
 
 static void

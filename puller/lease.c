@@ -105,8 +105,8 @@ log_failed(const struct lease_request *request, const struct pubsub_answer *answ
 	log_event(LOG_WARNING, "lease_request_failed", "seconds", LOG_INT, (int64_t) request->seconds,
 			  "ids", LOG_INT, (int64_t) request->count, "outcome", LOG_TEXT,
 			  pubsub_outcome_name(answer->outcome), "status", LOG_INT, (int64_t) answer->status,
-			  "err", LOG_TEXT, answer->error, "hint", LOG_TEXT, pubsub_remedy(answer->outcome),
-			  NULL);
+			  "err", LOG_TEXT, answer->error, "hint", LOG_TEXT,
+			  pubsub_remedy(answer->outcome, answer->status), NULL);
 }
 
 /*

@@ -100,7 +100,7 @@ size_t pubsub_id_size(const char *ack_id);
 /* For logs: "unauthenticated", "not_found", … */
 const char *pubsub_outcome_name(enum pubsub_outcome outcome);
 
-/* What to do about it, for people. */
-const char *pubsub_remedy(enum pubsub_outcome outcome);
+/* What to do about it, for people; "status" is the answer's, 0 when none came. */
+const char *pubsub_remedy(enum pubsub_outcome outcome, long status);
 
 #endif

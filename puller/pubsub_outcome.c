@@ -29,7 +29,7 @@ pubsub_outcome_name(enum pubsub_outcome outcome)
 }
 
 const char *
-pubsub_remedy(enum pubsub_outcome outcome)
+pubsub_remedy(enum pubsub_outcome outcome, long status)
 {
 	switch (outcome)
 	{
@@ -49,8 +49,16 @@ pubsub_remedy(enum pubsub_outcome outcome)
 			return "check --subscription and --endpoint";
 		case PUBSUB_TOO_LARGE:
 			return "fewer messages are asked for; raise --max-response if this stays";
-		case PUBSUB_OK:
 		case PUBSUB_TRANSIENT:
+			if (status == 0)
+			{
+				return "it is tried again by itself; check --endpoint and the way there, proxies "
+					   "(HTTPS_PROXY, NO_PROXY) included; its certificate must be from an "
+					   "authority "
+					   "that is trusted (--ca-file)";
+			}
+			break;
+		case PUBSUB_OK:
 			break;
 	}
 	return "it is tried again by itself";

@@ -96,7 +96,7 @@ pause_pulls(struct puller *puller, const char *event, const struct pubsub_answer
 			  puller->config->subscription, "outcome", LOG_TEXT,
 			  pubsub_outcome_name(answer->outcome), "status", LOG_INT, (int64_t) answer->status,
 			  "err", LOG_TEXT, answer->error, "retry_in", LOG_SECONDS, pause, "hint", LOG_TEXT,
-			  pubsub_remedy(answer->outcome), NULL);
+			  pubsub_remedy(answer->outcome, answer->status), NULL);
 	if (person && puller->config->exit_on_permanent)
 	{
 		puller_exit(puller, 2);

@@ -13,7 +13,7 @@ remedy_of_kind(enum credential_kind kind)
 			return "without a file of credentials (--credentials-file, "
 				   "GOOGLE_APPLICATION_CREDENTIALS, gcloud auth application-default login) this "
 				   "needs the metadata server of Google Cloud (GCE_METADATA_HOST) and a service "
-				   "account there; it is asked again by itself";
+				   "account there; it is tried again by itself";
 		case CREDENTIAL_SERVICE_ACCOUNT:
 			return "the key may have been deleted or the account disabled, or the clock of this "
 				   "machine is wrong; a new key in the same file is read by itself";

@@ -95,9 +95,9 @@ judge_subscription(struct check *check, struct pubsub *pubsub, int64_t to)
 						  "known: %s",
 						  check->config->subscription,
 						  answer.error != NULL ? answer.error : "no answer"),
-			memory_copy_text(answer.outcome == PUBSUB_FORBIDDEN
-								 ? "seeking takes roles/pubsub.viewer as well, for this once"
-								 : pubsub_remedy(answer.outcome)));
+			check_remedy(answer.outcome == PUBSUB_FORBIDDEN
+							 ? "seeking takes roles/pubsub.viewer as well, for this once"
+							 : pubsub_remedy(answer.outcome, answer.status)));
 	}
 	check_answer_free(&answer);
 }
