@@ -254,6 +254,14 @@ demo:
 demo-here: install-private puller pubsub
 	@demo/run
 
+# What examples/*/run does, EXAMPLE being the folder.
+.PHONY: example example-here
+example:
+	@test/env/packages build demo
+	@test/env/unprivileged $(MAKE) --no-print-directory -s -j2 example-here EXAMPLE=$(EXAMPLE)
+example-here: install-private puller pubsub
+	@PATH=$(SERVER_BIN):$(CURDIR)/puller:$(CURDIR)/test/pubsub:$$PATH examples/$(EXAMPLE)/steps
+
 # ---- benchmarks: QUICK=1 takes less than two minutes and says less --------------------------
 
 BENCHES = bench bench-contention bench-purge bench-scale bench-growth

@@ -51,7 +51,7 @@ sub links_nowhere
     return @broken;
 }
 
-foreach my $path (sort glob("$root/*.md $root/docs/*.md"))
+foreach my $path (sort glob("$root/*.md $root/docs/*.md $root/examples/*.md $root/examples/*/*.md"))
 {
     my $name = basename($path);
     my $text = slurp_file($path);
