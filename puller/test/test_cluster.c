@@ -100,9 +100,10 @@ run(struct worker *worker, struct message *message)
 }
 
 static void
-connect_elsewhere(struct worker *worker)
+connect_elsewhere(struct worker *worker, char *system_id, char *timeline)
 {
-	worker->db.facts.timeline = "2";
+	worker->db.facts.system_id = system_id;
+	worker->db.facts.timeline = timeline;
 	cluster_watch(&puller, &worker->db.facts);
 }
 
@@ -131,7 +132,7 @@ followers_are_given_up_where_they_run_too(void **state)
 	(void) state;
 	commit(&puller.worker[1], dropped);
 	run(&puller.worker[1], runs);
-	connect_elsewhere(&puller.worker[0]);
+	connect_elsewhere(&puller.worker[0], "1", "2");
 	assert_int_equal(told, 1);
 	assert_int_equal(closed, 1);
 	assert_int_equal(puller.worker[0].db.state, DB_IDLE);
@@ -142,6 +143,34 @@ followers_are_given_up_where_they_run_too(void **state)
 	assert_true(other->lease_end > clock_ms());
 }
 
+/* A server in the place of another may be on the same timeline: most are on their first. */
+static void
+another_system_is_another_cluster(void **state)
+{
+	struct message *committed = hold(NULL);
+
+	(void) state;
+	commit(&puller.worker[1], committed);
+	connect_elsewhere(&puller.worker[0], "2", "1");
+	assert_int_equal(told, 1);
+	assert_int_equal(closed, 1);
+	assert_int_equal(puller.board.held, 0);
+}
+
+/* What a server does not tell is no other cluster. */
+static void
+a_server_that_does_not_tell(void **state)
+{
+	struct message *committed = hold(NULL);
+
+	(void) state;
+	commit(&puller.worker[1], committed);
+	connect_elsewhere(&puller.worker[0], NULL, NULL);
+	assert_int_equal(told + closed, 0);
+	assert_int_equal(puller.board.held, 1);
+	ack_drop(&puller.ack);
+}
+
 int
 main(void)
 {
@@ -149,6 +178,8 @@ main(void)
 		cmocka_unit_test_setup_teardown(nothing_happens_on_the_same_cluster, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(followers_are_given_up_where_they_run_too, set_up,
 										tear_down),
+		cmocka_unit_test_setup_teardown(another_system_is_another_cluster, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(a_server_that_does_not_tell, set_up, tear_down),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

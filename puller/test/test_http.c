@@ -21,7 +21,8 @@
 
 #define LIMIT_S 10
 
-static int silence_ms; /* the last TCP_USER_TIMEOUT that was set */
+/* The last socket that was given a TCP_USER_TIMEOUT, kept beyond its connection. */
+static int watched = -1;
 
 int __real_setsockopt(int file, int level, int name, const void *value, socklen_t size);
 int __wrap_setsockopt(int file, int level, int name, const void *value, socklen_t size);
@@ -31,9 +32,23 @@ __wrap_setsockopt(int file, int level, int name, const void *value, socklen_t si
 {
 	if (level == IPPROTO_TCP && name == TCP_USER_TIMEOUT)
 	{
-		memcpy(&silence_ms, value, sizeof(silence_ms));
+		if (watched >= 0)
+		{
+			close(watched);
+		}
+		watched = dup(file);
 	}
 	return __real_setsockopt(file, level, name, value, size);
+}
+
+static int
+option_of_watched(int level, int name)
+{
+	int value = -1;
+	socklen_t size = sizeof(value);
+
+	assert_int_equal(getsockopt(watched, level, name, &value, &size), 0);
+	return value;
 }
 
 /* A proxy that makes every connection, and then says nothing more. */
@@ -103,6 +118,26 @@ take(void *context, const struct http_response *response)
 	taken->body = NULL;
 }
 
+static struct http_response
+ask(struct http *http, const char *url, bool direct)
+{
+	struct http_response response = {.status = -1};
+	struct http_spec spec = {.method = "GET",
+							 .url = url,
+							 .direct = direct,
+							 .response_limit = 1000,
+							 .timeout_ms = LIMIT_S * 1000,
+							 .callback = take,
+							 .context = &response};
+
+	http_start(http, &spec);
+	while (!http_step(http))
+	{
+		http_wait(http, NULL, 0, 1000);
+	}
+	return response;
+}
+
 /*
  * A lease begins with the first byte of the answer, and the connection was made long before. One
  * that has gone silent must be found out sooner than TCP does by itself.
@@ -112,27 +147,61 @@ connection_that_a_proxy_made(void **state)
 {
 	pid_t proxy = start_proxy();
 	struct http *http = http_new();
-	struct http_response response = {.status = -1};
-	struct http_spec spec = {.method = "GET",
-							 .url = "https://pubsub.test/",
-							 .response_limit = 1000,
-							 .timeout_ms = LIMIT_S * 1000,
-							 .callback = take,
-							 .context = &response};
+	struct http_response response = ask(http, "https://pubsub.test/", false);
 	int status;
 
 	(void) state;
-	http_start(http, &spec);
-	while (!http_step(http))
-	{
-		http_wait(http, NULL, 0, 1000);
-	}
 	assert_int_equal(response.status, 0);
 	assert_int_equal(response.first_byte_ms, 0);
-	assert_in_range(silence_ms, 1, 30000);
+	assert_in_range(option_of_watched(IPPROTO_TCP, TCP_USER_TIMEOUT), 1, 30000);
 	assert_int_equal(waitpid(proxy, &status, 0), proxy);
 	assert_int_equal(status, 0);
 	http_free(http);
+}
+
+/* Answers one request, and ends with status 0 when it is one that every server understands. */
+static void
+serve_plain(int listener)
+{
+	static const char answer[] = "HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n";
+	char bytes[4096];
+	int client = accept(listener, NULL, NULL);
+	ssize_t size;
+
+	alarm(LIMIT_S);
+	size = client >= 0 ? read(client, bytes, sizeof(bytes) - 1) : -1;
+	bytes[size > 0 ? size : 0] = '\0';
+	_exit(strncmp(bytes, "GET / HTTP/1.1\r\n", 16) == 0 && strcasestr(bytes, "upgrade") == NULL &&
+				  write(client, answer, sizeof(answer) - 1) > 0
+			  ? 0
+			  : 1);
+}
+
+/* Behind a NAT or a firewall an idle connection is forgotten, and nobody is told. */
+static void
+plain_text_is_http_1_and_is_kept_alive(void **state)
+{
+	int listener = listen_somewhere();
+	char *url = url_of(listener, "http");
+	struct http *http = http_new();
+	pid_t server = fork();
+	int status;
+
+	(void) state;
+	assert_true(server >= 0);
+	if (server == 0)
+	{
+		serve_plain(listener);
+	}
+	assert_int_equal(ask(http, url, true).status, 200);
+	assert_int_equal(waitpid(server, &status, 0), server);
+	assert_int_equal(status, 0);
+	assert_int_equal(option_of_watched(SOL_SOCKET, SO_KEEPALIVE), 1);
+	assert_in_range(option_of_watched(IPPROTO_TCP, TCP_KEEPIDLE), 1, 60);
+	assert_in_range(option_of_watched(IPPROTO_TCP, TCP_KEEPINTVL), 1, 30);
+	http_free(http);
+	close(listener);
+	free(url);
 }
 
 /* ---- TLS ------------------------------------------------------------------------------------ */
@@ -219,17 +288,9 @@ ask_tls(SSL_CTX_alpn_select_cb_func protocols, bool trusted, long *answered, int
 {
 	X509 *certificate = make_certificate();
 	struct http *http = http_new();
-	struct http_response response = {.status = -1};
 	int listener = listen_somewhere();
 	char *url = url_of(listener, "https");
 	char ca_file[] = "/tmp/inbox-ca-XXXXXX";
-	struct http_spec spec = {.method = "GET",
-							 .url = url,
-							 .direct = true,
-							 .response_limit = 1000,
-							 .timeout_ms = LIMIT_S * 1000,
-							 .callback = take,
-							 .context = &response};
 	FILE *file = fdopen(mkstemp(ca_file), "w");
 	pid_t server;
 	int status;
@@ -247,13 +308,8 @@ ask_tls(SSL_CTX_alpn_select_cb_func protocols, bool trusted, long *answered, int
 	{
 		http_trust(http, ca_file);
 	}
-	http_start(http, &spec);
-	while (!http_step(http))
-	{
-		http_wait(http, NULL, 0, 1000);
-	}
+	*answered = ask(http, url, true).status;
 	assert_int_equal(waitpid(server, &status, 0), server);
-	*answered = response.status;
 	*server_status = WIFEXITED(status) ? WEXITSTATUS(status) : -WTERMSIG(status);
 	http_free(http);
 	unlink(ca_file);
@@ -293,6 +349,7 @@ main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(connection_that_a_proxy_made),
+		cmocka_unit_test(plain_text_is_http_1_and_is_kept_alive),
 		cmocka_unit_test(trusts_who_is_named_only),
 		cmocka_unit_test(offers_http_2_over_tls),
 	};
