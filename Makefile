@@ -20,7 +20,7 @@ pubsub:
 .PHONY: managed
 INBOX_VERSION = $(shell sed -n "s/^default_version *= *'\(.*\)'/\1/p" inbox.control)
 managed:
-	sql/build-managed $(INBOX_VERSION) >sql/inbox-managed.sql
+	sql/build-managed $(INBOX_VERSION) >sql/inbox-managed.sql.new && mv sql/inbox-managed.sql.new sql/inbox-managed.sql
 # The sources of what is committed, with what PGXN wants to know, as one archive.
 .PHONY: dist
 DIST = inbox-$(INBOX_VERSION)
@@ -238,6 +238,15 @@ test-here: all
 	@rm -f $(OUT)/*.count
 	@$(MAKE) --no-print-directory -s -k $(TEST_SUITES) || true
 	@$(SUITE) --total $(TEST_SUITES)
+
+# On other releases of Debian, each in a chroot: their PostgreSQL, compiler and libraries. For root.
+MATRIX = bookworm trixie sid
+MATRIX_SUITES = $(CHECK_SUITES) regress-managed isolation-managed tap-managed tap-ext pubsub-server e2e
+.PHONY: matrix matrix-clean
+matrix:
+	@test/matrix/run "$(MATRIX_SUITES)" $(MATRIX)
+matrix-clean:
+	rm -rf --one-file-system build/chroot
 
 .PHONY: check test demo
 check:

@@ -18,6 +18,8 @@ BEGIN
 		RAISE EXCEPTION 'the managed inbox is %, this extension @version@', version
 			USING HINT = 'Run inbox-managed.sql of the extension''s version first.';
 	END IF;
+	-- Every call reads the source first and holds that until it commits: none is under way after this.
+	LOCK TABLE @extschema@.inbox_source IN ACCESS EXCLUSIVE MODE;
 	FOR member IN SELECT p.oid::pg_catalog.regprocedure AS name FROM pg_catalog.pg_proc p
 		WHERE p.pronamespace = '@extschema@'::pg_catalog.regnamespace
 		AND p.proname LIKE 'inbox\_managed\_%'

@@ -1,3 +1,5 @@
+-- Every call reads the source first and holds that until it commits: none is under way after this.
+LOCK TABLE @extschema@.inbox_source IN ACCESS EXCLUSIVE MODE;
 -- What only these functions call may change with a version, also where CREATE OR REPLACE cannot.
 DO $$
 DECLARE

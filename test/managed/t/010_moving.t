@@ -9,6 +9,8 @@ use Test::More;
 
 # initdb names the superuser after whoever runs it.
 my $superuser = getpwuid($<);
+my ($moving) = slurp_file("$ENV{INBOX_ROOT}/docs/managed.md") =~ /^(## From managed .*?)(?=^## )/ms;
+my ($to_extension, $back) = $moving =~ /^```sh\n(.*?)^```/gms;
 my $file = "$ENV{INBOX_ROOT}/sql/inbox-managed.sql";
 my $node = PostgreSQL::Test::Cluster->new('moving');
 $node->init(extra => [ '--encoding=UTF8', '--no-locale' ]);
@@ -18,11 +20,19 @@ $node->safe_psql('postgres', 'CREATE ROLE installer LOGIN; CREATE ROLE worker LO
 sub installation
 {
     my ($role, @more) = @_;
-    return [ 'psql', '-X', '-v', 'ON_ERROR_STOP=1', '-v', 'schema=box', @more, '-f', $file,
+    return [ 'psql', '-X', '-v', 'ON_ERROR_STOP=1', '-v', 'schema=inbox', @more, '-f', $file,
         '-d', $node->connstr('box') . " user=$role" ];
 }
 
 sub install { return run_log(installation(@_)) }
+
+# A block of the page, word for word, by a superuser.
+sub run_block
+{
+    my ($block) = @_;
+    local %ENV = (%ENV, PGHOST => $node->host, PGPORT => $node->port, PGDATABASE => 'box', PGUSER => $superuser);
+    return run_log([ 'sh', '-euc', "cd $ENV{INBOX_ROOT}\n$block" ]);
+}
 
 sub as_role
 {
@@ -32,7 +42,7 @@ sub as_role
 
 sub worker { return as_role('worker', $_[0]) }
 
-my $claims = "SELECT count(*), md5(string_agg(c::text, ',' ORDER BY key)) FROM box.inbox_claim c";
+my $claims = "SELECT count(*), md5(string_agg(c::text, ',' ORDER BY key)) FROM inbox.inbox_claim c";
 
 ok(install('installer'), 'the owner of a database, who is no superuser, installs it');
 as_role('installer', <<'SQL');
@@ -40,35 +50,34 @@ CREATE TABLE public.ledger (key text);
 CREATE FUNCTION public.post(k text, p text) RETURNS jsonb LANGUAGE sql SECURITY DEFINER
 	SET search_path = public AS $$ INSERT INTO ledger VALUES (k); SELECT to_jsonb(p) $$;
 GRANT EXECUTE ON FUNCTION public.post TO worker;
-SELECT box.inbox_grant('worker', 'puller');
+SELECT inbox.inbox_grant('worker', 'puller');
 SQL
-worker("SELECT box.inbox_process('k' || i, 'p', 'public.post') FROM generate_series(1, 50) i");
-as_role('installer', "SELECT box.inbox_fail(('bad', 'p', NULL, NULL, 'm', NULL, NULL, NULL), 'default', '22012', 'e')");
+worker("SELECT inbox.inbox_process('k' || i, 'p', 'public.post') FROM generate_series(1, 50) i");
+as_role('installer', "SELECT inbox.inbox_fail(('bad', 'p', NULL, NULL, 'm', NULL, NULL, NULL), 'default', '22012', 'e')");
 
 my $before = $node->safe_psql('box', $claims);
 ok(install('installer'), 'and again');
 is($node->safe_psql('box', $claims), $before, 'with every key');
-is(worker("SELECT box.inbox_process('k1', 'p', 'public.post'), box.inbox_process('n1', 'p', 'public.post')"),
+is(worker("SELECT inbox.inbox_process('k1', 'p', 'public.post'), inbox.inbox_process('n1', 'p', 'public.post')"),
     'f|t', 'and every right');
 
-as_role('installer', 'SELECT box.inbox_protect()');
-my (undef, undef, $refused) = $node->psql('box', 'DROP TABLE box.inbox_claim', extra_params => [ '-U', 'installer' ]);
-like($refused, qr/view box\.inbox_protection depends on table box\.inbox_claim/, 'the keys are protected');
+as_role('installer', 'SELECT inbox.inbox_protect()');
+my (undef, undef, $refused) = $node->psql('box', 'DROP TABLE inbox.inbox_claim', extra_params => [ '-U', 'installer' ]);
+like($refused, qr/view inbox\.inbox_protection depends on table inbox\.inbox_claim/, 'the keys are protected');
 
-# The commands of docs/managed.md.
 $before = $node->safe_psql('box', $claims);
-$node->safe_psql('box', "CREATE EXTENSION inbox SCHEMA box VERSION 'managed'; ALTER EXTENSION inbox UPDATE");
+ok(run_block($to_extension), 'as docs/managed.md has it');
 is($node->safe_psql('box', "SELECT l.lanname FROM pg_proc p JOIN pg_language l ON l.oid = p.prolang WHERE p.proname = 'inbox_process_batch'"),
     'c', 'managed became the extension');
 (undef, undef, $refused) = $node->psql('box', 'DROP EXTENSION inbox');
-like($refused, qr/view box\.inbox_protection depends on table box\.inbox_claim/, 'which is protected as well');
+like($refused, qr/view inbox\.inbox_protection depends on table inbox\.inbox_claim/, 'which is protected as well');
 is($node->safe_psql('box', $claims), $before, 'with every key');
-is(worker("SELECT box.inbox_process('k1', 'p', 'public.post'), box.inbox_process('n2', 'p', 'public.post')"),
+is(worker("SELECT inbox.inbox_process('k1', 'p', 'public.post'), inbox.inbox_process('n2', 'p', 'public.post')"),
     'f|t', 'and every right');
 like((run_command([ 'pg_dump', '-d', $node->connstr('box') ]))[0],
-    qr/^GRANT (?:ALL|EXECUTE) ON FUNCTION box\.inbox_process_batch\(.*\) TO worker;$/m, 'which a dump has, too');
-is($node->safe_psql('box', "SELECT attempts FROM box.inbox_failure WHERE key = 'bad'"), '1', 'and the failures');
-is($node->safe_psql('box', "SELECT string_agg(name, ',') FROM box.inbox_check() WHERE NOT ok AND name <> 'fsync'"),
+    qr/^GRANT (?:ALL|EXECUTE) ON FUNCTION inbox\.inbox_process_batch\(.*\) TO worker;$/m, 'which a dump has, too');
+is($node->safe_psql('box', "SELECT attempts FROM inbox.inbox_failure WHERE key = 'bad'"), '1', 'and the failures');
+is($node->safe_psql('box', "SELECT string_agg(name, ',') FROM inbox.inbox_check() WHERE NOT ok AND name <> 'fsync'"),
     '', 'nothing is wrong with it');
 is($node->safe_psql('box', "SELECT count(*) FROM pg_proc WHERE proname LIKE 'inbox\\_managed%'"), '0',
     'nothing of the managed one is left');
@@ -76,15 +85,15 @@ is($node->safe_psql('box', "SELECT count(*) FROM pg_proc WHERE proname LIKE 'inb
 my ($refusal) = (run_command(installation($superuser)))[1];
 like($refusal, qr/ERROR: .*extension/, 'beside the extension it is refused');
 $before = $node->safe_psql('box', $claims);
-ok(install($superuser, '-v', 'from_extension=1'), 'unless it is to take over');
+ok(run_block($back), 'unless it is to take over, as docs/managed.md has it');
 is($node->safe_psql('box', "SELECT count(*) FROM pg_extension WHERE extname = 'inbox'"), '0', 'the extension is gone');
 is($node->safe_psql('box', "SELECT count(*) FROM pg_proc p JOIN pg_language l ON l.oid = p.prolang WHERE l.lanname = 'c' AND p.proname LIKE 'inbox%'"),
     '0', 'and its library with it');
 is($node->safe_psql('box', $claims), $before, 'every key is there');
-is(worker("SELECT box.inbox_process('k1', 'p', 'public.post'), box.inbox_process('n3', 'p', 'public.post')"),
+is(worker("SELECT inbox.inbox_process('k1', 'p', 'public.post'), inbox.inbox_process('n3', 'p', 'public.post')"),
     'f|t', 'and every right');
-is(worker("SELECT box.inbox_result('n2')"), '"p"', 'and the results');
-is($node->safe_psql('box', "SELECT string_agg(name, ',') FROM box.inbox_check() WHERE NOT ok AND name <> 'fsync'"),
+is(worker("SELECT inbox.inbox_result('n2')"), '"p"', 'and the results');
+is($node->safe_psql('box', "SELECT string_agg(name, ',') FROM inbox.inbox_check() WHERE NOT ok AND name <> 'fsync'"),
     '', 'nothing is wrong with it');
 is($node->safe_psql('box', 'SELECT count(*) FROM ledger'), '53', 'each message was applied once');
 is($node->safe_psql('box', "SELECT string_agg(DISTINCT o::regrole::text, ',') FROM (SELECT proowner FROM pg_proc WHERE proname LIKE 'inbox\\_%' "
@@ -95,7 +104,7 @@ ok(install('installer'), 'and can update it');
 # The file run without the schema's name would make a second one.
 my $forgotten = installation('installer');
 $forgotten->[5] = 'schema=other';
-like((run_command($forgotten))[1], qr/ERROR: .*in the schema "box"/, 'a second one is refused');
+like((run_command($forgotten))[1], qr/ERROR: .*in the schema "inbox"/, 'a second one is refused');
 
 # A step to a newer version is made once.
 my $upgrades = PostgreSQL::Test::Utils::tempdir();
@@ -104,8 +113,8 @@ append_to_file("$upgrades/0.1.2--0.2.0.sql", 'ALTER TABLE @extschema@.stepped AD
 system("UPGRADES=$upgrades $ENV{INBOX_ROOT}/sql/build-managed 0.2.0 >$upgrades/inbox-managed.sql") == 0 or die;
 $file = "$upgrades/inbox-managed.sql";
 ok(install($superuser), 'a newer version') && ok(install($superuser), 'twice');
-is($node->safe_psql('box', "SELECT string_agg(version, ' ' ORDER BY installed_at) FROM box.inbox_managed"),
+is($node->safe_psql('box', "SELECT string_agg(version, ' ' ORDER BY installed_at) FROM inbox.inbox_managed"),
     '0.1.1 0.1.2 0.2.0', 'made its steps');
-is($node->safe_psql('box', 'SELECT count(more), box.inbox_version() FROM box.stepped'), '0|0.2.0', 'in order');
+is($node->safe_psql('box', 'SELECT count(more), inbox.inbox_version() FROM inbox.stepped'), '0|0.2.0', 'in order');
 is($node->safe_psql('box', $claims) =~ /^(\d+)/ ? $1 : '', '53', 'with every key');
 done_testing();
