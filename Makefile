@@ -102,7 +102,7 @@ isolation-managed: server managed
 tap-managed: install-private managed puller pubsub
 	rm -rf $(OUT)/tap-managed && mkdir -p $(OUT)/tap-managed
 	$(TAP) $(call TAP_DIRS,tap-managed) $(SUITE) tap-managed prove -v test/managed/t
-tap-ext: install-private
+tap-ext: install-private managed
 	rm -rf $(OUT)/tap-ext && mkdir -p $(OUT)/tap-ext
 	$(TAP) $(call TAP_DIRS,tap-ext) $(SUITE) tap-ext prove -v test/tap-ext
 # One test end to end runs the puller with sanitizers.

@@ -69,14 +69,22 @@ CREATE FUNCTION @extschema@.inbox_check_variant()
 AS $$
 	SELECT 'versions', e.extversion = @extschema@.inbox_version(),
 		format('extension %s, library %s', e.extversion, @extschema@.inbox_version())
+			|| CASE WHEN e.extversion <> @extschema@.inbox_version()
+				THEN ': ALTER EXTENSION inbox UPDATE, in a new session' ELSE '' END
 	FROM pg_extension e WHERE e.extname = 'inbox'
 	UNION ALL
 	SELECT 'dump', count(*) = 8, format('%s of 8 tables and sequences are part of a dump', count(*))
+			|| CASE WHEN count(*) <> 8 THEN ': what is restored would lack the others; back up with '
+				'pg_basebackup, which has them' ELSE '' END
 	FROM pg_extension e, unnest(e.extconfig) c WHERE e.extname = 'inbox'
 	UNION ALL
-	SELECT 'min_synchronous_commit', true,
-		format('COMMIT raises synchronous_commit to %s at least',
-			current_setting('inbox.min_synchronous_commit'))
+	SELECT 'min_synchronous_commit', m.least IN ('on', 'remote_apply'),
+		CASE WHEN m.least IN ('on', 'remote_apply')
+			THEN format('COMMIT raises synchronous_commit to %s at least', m.least)
+			ELSE format('COMMIT raises synchronous_commit to %s only: a failover may lose what it has '
+				'promised; ALTER SYSTEM, ALTER ROLE and ALTER DATABASE … RESET '
+				'inbox.min_synchronous_commit', m.least) END
+	FROM (SELECT current_setting('inbox.min_synchronous_commit')) AS m(least)
 $$;
 COMMENT ON FUNCTION @extschema@.inbox_check_variant() IS
 	'the part of inbox_check that only holds where inbox is an extension';

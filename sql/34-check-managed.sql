@@ -8,6 +8,8 @@ CREATE FUNCTION @extschema@.inbox_check_variant()
 AS $$
 	SELECT 'versions', m.version = @extschema@.inbox_version(),
 		format('managed, tables %s, functions %s', m.version, @extschema@.inbox_version())
+			|| CASE WHEN m.version <> @extschema@.inbox_version()
+				THEN ': run inbox-managed.sql of the newer version' ELSE '' END
 	FROM (SELECT v.version FROM @extschema@.inbox_managed v ORDER BY v.installed_at DESC LIMIT 1) m
 	UNION ALL
 	SELECT 'dump', true, 'the tables are part of every dump'
@@ -16,7 +18,8 @@ AS $$
 		CASE WHEN current_setting('synchronous_commit') IN ('on', 'remote_apply')
 		THEN 'each call raises synchronous_commit to on; what lowers it later in the transaction counts'
 		ELSE format('synchronous_commit is %s by default: what lowers it after a call in the same '
-			'transaction is not raised again', current_setting('synchronous_commit')) END
+			'transaction is not raised again; ALTER SYSTEM, ALTER ROLE and ALTER DATABASE … RESET '
+			'synchronous_commit', current_setting('synchronous_commit')) END
 	UNION ALL
 	SELECT 'managed: settings', true, 'what a handler SETs, SET ROLE included, is not undone after '
 		'it: use SET clauses of the function'

@@ -4,10 +4,13 @@ CREATE FUNCTION @extschema@.inbox_check_upkeep()
 	SET search_path = pg_catalog, pg_temp
 AS $$
 	WITH own AS (
-		SELECT c.oid, c.oid::regclass::text AS name, age(c.relfrozenxid) AS xids,
-			mxid_age(c.relminmxid) AS mxids, c.reloptions,
+		-- Large payloads lie in a table of their own.
+		SELECT c.oid, c.oid::regclass::text AS name,
+			greatest(age(c.relfrozenxid), age(t.relfrozenxid)) AS xids,
+			greatest(mxid_age(c.relminmxid), mxid_age(t.relminmxid)) AS mxids, c.reloptions,
 			pg_stat_get_live_tuples(c.oid) AS live, pg_stat_get_dead_tuples(c.oid) AS dead
-		FROM pg_class c WHERE c.oid IN ('@extschema@.inbox_source'::regclass,
+		FROM pg_class c LEFT JOIN pg_class t ON t.oid = c.reltoastrelid
+		WHERE c.oid IN ('@extschema@.inbox_source'::regclass,
 			'@extschema@.inbox_claim'::regclass, '@extschema@.inbox_claim_result'::regclass,
 			'@extschema@.inbox_failure'::regclass, '@extschema@.inbox_audit'::regclass)
 	), facts AS (
