@@ -37,11 +37,6 @@ SELECT count(*) FROM t a JOIN t b ON a.alone AND a.xid <> b.xid
 	AND a.began < b.ended AND b.began < a.ended
 SQL
 
-my $scene = Inbox::Scene->new('own', 'crossing', sql => $sql);
-my $service = $scene->{service};
-$service->create_topic('other');
-$service->create_subscription('other-sub', 'other');
-
 sub crossing
 {
     my ($name) = @_;
@@ -52,33 +47,48 @@ sub crossing
     } 1 .. COUNT;
 }
 
-my @options = (options => [ '--workers=3', '--batch-size=20', '--lock-group=rows' ],
-    handler => 'cross_rows');
-$scene->publish(crossing('one'));
-$service->publish('other', crossing('other'));
-my @pullers = ($scene->puller(@options),
-    $scene->puller(@options, subscription => $service->subscription('other-sub')));
+sub check
+{
+    my ($kind) = @_;
+    my $scene = Inbox::Scene->new($kind, 'crossing', sql => $sql);
+    my $service = $scene->{service};
+    $service->create_topic('other');
+    $service->create_subscription('other-sub', 'other');
 
-$scene->wait_for('SELECT count(*), count(DISTINCT key) FROM run', join('|', (2 * COUNT) x 2), 90);
-is($scene->count('SELECT sum(balance) FROM account'), 0, 'all are applied once');
-cmp_ok(scalar(map { $_->events('contention') } @pullers), '>=', 1, 'they met in their rows');
-is($scene->count('SELECT count(DISTINCT lock_key) FROM inbox_source'), 1,
-    'both sources have one lock');
-cmp_ok($scene->count('SELECT count(DISTINCT xid) FROM run WHERE alone'), '>=', 2,
-    'then batches ran alone');
-is($scene->count($overlaps), 0, 'really alone, across both pullers');
-is($scene->count('SELECT count(*) FROM inbox_failure'), 0, 'no message is blamed');
-is(scalar(map { ($_->events('message_failed'), $_->events('dead_letter')) } @pullers), 0,
-    'nor said to have failed');
+    my @options = (options => [ '--workers=3', '--batch-size=20', '--lock-group=rows' ],
+        handler => 'cross_rows');
+    $scene->publish(crossing('one'));
+    $service->publish('other', crossing('other'));
+    my @pullers = ($scene->puller(@options),
+        $scene->puller(@options, subscription => $service->subscription('other-sub')));
 
-# One at a time, so that nothing meets any more.
-my $number = 0;
-wait_until('the lock to be shared again', sub {
-    my $key = 'later ' . ++$number;
-    $scene->publish({ data => '{"from": 1, "to": 2}', attributes => { idempotency_key => $key } });
-    $scene->wait_for("SELECT count(*) FROM run WHERE key = '$key'", 1, 30);
-    $scene->count("SELECT alone FROM run WHERE key = '$key'") eq 'f';
-}, 80);
-pass('sharing is tried again');
-is($_->stop, 0, 'stops with status 0') foreach @pullers;
+    $scene->wait_for('SELECT count(*), count(DISTINCT key) FROM run', join('|', (2 * COUNT) x 2), 180);
+    is($scene->count('SELECT sum(balance) FROM account'), 0, 'all are applied once');
+    cmp_ok(scalar(map { $_->events('contention') } @pullers), '>=', 1, 'they met in their rows');
+    is($scene->count('SELECT count(DISTINCT lock_key) FROM inbox_source'), 1,
+        'both sources have one lock');
+    cmp_ok($scene->count('SELECT count(DISTINCT xid) FROM run WHERE alone'), '>=', 2,
+        'then batches ran alone');
+    is($scene->count($overlaps), 0, 'really alone, across both pullers');
+    is($scene->count('SELECT count(*) FROM inbox_failure'), 0, 'no message is blamed');
+    is(scalar(map { ($_->events('message_failed'), $_->events('dead_letter')) } @pullers), 0,
+        'nor said to have failed');
+
+    # One at a time, so that nothing meets any more.
+    my $number = 0;
+    wait_until('the lock to be shared again', sub {
+        my $key = 'later ' . ++$number;
+        $scene->publish({ data => '{"from": 1, "to": 2}', attributes => { idempotency_key => $key } });
+        $scene->wait_for("SELECT count(*) FROM run WHERE key = '$key'", 1, 30);
+        $scene->count("SELECT alone FROM run WHERE key = '$key'") eq 'f';
+    }, 150);
+    pass('sharing is tried again');
+    is($_->stop, 0, 'stops with status 0') foreach @pullers;
+    $scene->{node}->stop;
+}
+
+foreach my $kind (Inbox::Service::kinds())
+{
+    subtest $kind => sub { check($kind) };
+}
 done_testing;

@@ -4,6 +4,7 @@ use strict;
 use warnings;
 use Test::More;
 use Inbox::Scene;
+use Inbox::Service;
 
 my $sql = <<'SQL';
 CREATE TABLE run (key text, xid bigint DEFAULT txid_current());
@@ -12,7 +13,7 @@ CREATE FUNCTION take(key text, payload bytea) RETURNS void
 CREATE FUNCTION take_slowly(key text, payload bytea) RETURNS void
 	BEGIN ATOMIC INSERT INTO run (key) SELECT key FROM pg_sleep(0.02); END;
 SQL
-my $scene = Inbox::Scene->new('own', 'sizes', sql => $sql);
+my $scene;
 
 # Has this many messages of a size, and one that is larger, applied from a subscription of their own;
 # returns how many messages the largest transaction had, and that of the larger message.
@@ -31,7 +32,7 @@ sub largest
         { data => 'x' x $larger, attributes => { idempotency_key => 'larger' } });
     my $puller = $scene->puller(handler => $handler, options => \@options,
         subscription => $service->subscription($name));
-    $scene->wait_for('SELECT count(*) FROM run', $count + 1, 60);
+    $scene->wait_for('SELECT count(*) FROM run', $count + 1, 120);
     is($puller->stop, 0, 'stops with status 0');
     return split /\|/, $scene->count(<<'SQL');
 SELECT max(n), max(n) FILTER (WHERE larger)
@@ -39,18 +40,29 @@ FROM (SELECT count(*) AS n, bool_or(key = 'larger') AS larger FROM run GROUP BY 
 SQL
 }
 
-my ($most) = largest('take', 100, 10, 10, '--batch-size=7');
-is($most, 7, 'as many as --batch-size says');
+sub check
+{
+    my ($kind) = @_;
+    $scene = Inbox::Scene->new($kind, 'sizes', sql => $sql);
+    my ($most) = largest('take', 100, 10, 10, '--batch-size=7');
+    is($most, 7, 'as many as --batch-size says');
 
-($most) = largest('take', 100, 10, 10, '--batch-size=1');
-is($most, 1, 'one each where that is 1');
+    ($most) = largest('take', 100, 10, 10, '--batch-size=1');
+    is($most, 1, 'one each where that is 1');
 
-($most, my $larger) = largest('take', 40, 30_000, 100_000, '--batch-bytes=64kB');
-is($most, 2, 'as many as --batch-bytes has room for');
-is($larger, 1, 'a message that is larger has a transaction of its own');
+    ($most, my $larger) = largest('take', 40, 30_000, 100_000, '--batch-bytes=64kB');
+    is($most, 2, 'as many as --batch-bytes has room for');
+    is($larger, 1, 'a message that is larger has a transaction of its own');
 
-# Four take 80 ms and more, eight would take 160 ms.
-($most) = largest('take_slowly', 100, 10, 10, '--batch-time=100ms');
-cmp_ok($most, '>=', 2, 'batches grow while they take less than half of --batch-time');
-cmp_ok($most, '<=', 4, 'and no further');
+    # Four take 80 ms and more, eight would take 160 ms.
+    ($most) = largest('take_slowly', 100, 10, 10, '--batch-time=100ms');
+    cmp_ok($most, '>=', 2, 'batches grow while they take less than half of --batch-time');
+    cmp_ok($most, '<=', 4, 'and no further');
+    $scene->{node}->stop;
+}
+
+foreach my $kind (Inbox::Service::kinds())
+{
+    subtest $kind => sub { check($kind) };
+}
 done_testing;
