@@ -41,6 +41,26 @@ UPDATE inbox_failure SET settled_at = now() - CASE key WHEN 'young' THEN interva
 UPDATE inbox_claim SET claimed_at = now() - interval '100 days' WHERE key = 'old';
 INSERT INTO inbox_audit (source_id, failure_id, act) SELECT source_id, id, 'retried' FROM inbox_failure WHERE key IN ('old', 'young');
 
+-- Of what is not settled nothing goes, however old it is; what was applied after all, after its time.
+SELECT inbox_configure('live', max_attempts => 1, order_policy => 'park') IS NOT NULL;
+SELECT handler_signature FROM inbox_serve('live', 'post', NULL);
+SELECT f.verdict FROM unnest('{head,fixed,fixed lately}'::text[]) k, inbox_fail((k, 'p', NULL,
+	CASE k WHEN 'head' THEN 'o' END, 'm', now() - interval '100 days', NULL, NULL), 'live', '22012', 'no') f;
+SELECT verdict FROM inbox_process_batch(ARRAY[('follower', 'p', NULL, 'o', 'm', now() - interval '99 days', NULL, NULL)]::inbox_message[],
+	'post', 'live');
+SELECT post_old('twice', '100 days', source => 'live');
+SELECT verdict FROM inbox_process_batch(ARRAY[('twice', 'other', NULL, NULL, 'm', now(), NULL, NULL)]::inbox_message[], 'post', 'live');
+SELECT count(inbox_retry(id)) FROM inbox_failure WHERE key ~ 'fixed';
+UPDATE inbox_source SET purged_before = now() - interval '80 days' WHERE name = 'live';
+SELECT verdict FROM inbox_process_batch(ARRAY[message('late', '90 days')], 'post', 'live');
+UPDATE inbox_source SET purged_before = NULL WHERE name = 'live';
+SELECT inbox_configure('live', max_attempts => 5, dedup_window => '45 days', settled_window => '90 days') IS NOT NULL;
+SELECT verdict FROM inbox_fail(message('again', '100 days'), 'live', '22012', 'no');
+UPDATE inbox_claim SET claimed_at = now() - interval '100 days' WHERE key IN ('head', 'follower', 'twice', 'late');
+UPDATE inbox_failure SET failed_at = now() - interval '100 days', last_failed_at = now() - interval '100 days',
+	settled_at = now() - CASE key WHEN 'fixed' THEN interval '91 days' WHEN 'fixed lately' THEN interval '89 days' END
+	WHERE key IN ('head', 'follower', 'twice', 'late', 'again', 'fixed', 'fixed lately');
+
 -- The time is moved, committed, and only then is something deleted.
 SELECT state, forgotten, detail FROM inbox_purge_batch();
 SELECT now() - purged_before BETWEEN '45 days' AND '45 days 2 hours' AS moved FROM inbox_source WHERE name = 's';
@@ -109,6 +129,15 @@ SELECT inbox_import(ARRAY(SELECT 'many' || n FROM generate_series(1, 40000) n), 
 	ARRAY(SELECT now() - interval '60 days' FROM generate_series(1, 40000)));
 SELECT inbox_import(ARRAY(SELECT 'few' || n FROM generate_series(1, 5) n), 'many');
 SELECT inbox_configure('many', dedup_window => '45 days') IS NOT NULL;
+-- One goes on where another one was cut off, and counts on.
+SELECT state FROM inbox_purge_batch('cut off');
+SELECT state, forgotten > 0 AND forgotten < 40000 AS some, progress > 0 AND progress < 1 AS begun
+	FROM inbox_purge_batch('cut off', 1);
+SELECT next_chunk AS cut_off_at, forgotten AS forgotten_by_then, runner FROM inbox_purge_run \gset
+UPDATE inbox_purge_run SET batch_at = now() - interval '2 minutes';
+SELECT state, forgotten > :forgotten_by_then AS counts_on FROM inbox_purge_batch('the next', 1);
+SELECT next_chunk > :cut_off_at AS goes_on, runner FROM inbox_purge_run;
+UPDATE inbox_purge_run SET batch_at = now() - interval '2 minutes';
 CALL inbox_purge(share => 1);
 CALL inbox_purge(share => 1);
 SELECT count(*) FROM inbox_claim WHERE key ~ 'many|few';

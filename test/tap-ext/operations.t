@@ -171,6 +171,20 @@ is_deeply(\@unknown, [], 'options, tables and functions that it names are there'
 is_deeply([ grep { /^(?:SELECT|CALL|UPDATE|DELETE|ALTER|VACUUM|psql|pg_\w+ )|^\w+\(.+\)/ } @inline ], [ $schedule ],
     'no other command stands where it is not run');
 
+# ---- a purge that has to wait ----------------------------------------------------------------------
+
+# Of the page: says every ten seconds how far it is, and what holds it up; and in the end what it did.
+my $idle = $node->background_psql('operated');
+$idle->query_safe('BEGIN; SELECT count(*) FROM inbox_claim');
+$node->psql('operated', q{CALL inbox_purge(patience => '10 seconds')}, stdout => \my $result, stderr => \my $info);
+like($info, qr/^(?:psql:\S* )?INFO:  inbox_purge: 0 %, 0 keys forgotten, waits for the end of \S+ of process \d+$/m,
+    'it says how far it is, and what it waits for');
+like($result, qr/^waiting\|0\|0\|for the end of \S+ of process \d+$/, 'and with what it gave up');
+$idle->query_safe('COMMIT');
+$idle->quit;
+# Ten seconds after its last sign another one takes it for dead.
+wait_until('the next one to go on', sub { $node->safe_psql('operated', 'CALL inbox_purge()') =~ /^done/ });
+
 # ---- the nights -----------------------------------------------------------------------------------
 
 wait_until('pg_cron to run', sub { $node->safe_psql('postgres',
