@@ -67,7 +67,7 @@ TAP_DIRS = TESTDIR=$(OUT)/$1 TESTDATADIR=$(OUT)/$1/tmp_check TESTLOGDIR=$(OUT)/$
 CHECK_SUITES = unit regress isolation
 # What is slower, or asks for more packages, is added by EXTRA_SUITES, as CI does.
 EXTRA_SUITES =
-TEST_SUITES = $(CHECK_SUITES) regress-managed isolation-managed tap-managed tap-ext pubsub-server conformance e2e e2e-managed coming-over page property property-managed $(EXTRA_SUITES)
+TEST_SUITES = $(CHECK_SUITES) regress-managed isolation-managed tap-managed tap-ext pubsub-server conformance e2e e2e-managed coming-over page deploy property property-managed $(EXTRA_SUITES)
 E2E_TESTS = test/e2e/t
 PAGE_TESTS = test/page/t
 COMING_OVER_TESTS = test/coming-over/t
@@ -239,13 +239,25 @@ test-here: all
 	@$(MAKE) --no-print-directory -s -k $(TEST_SUITES) || true
 	@$(SUITE) --total $(TEST_SUITES)
 
+# The examples of deploy/ against this puller.
+.PHONY: deploy
+deploy: puller
+	$(SUITE) deploy test/deploy/kubernetes puller/inbox-puller
+
 # On other releases of Debian, each in a chroot: their PostgreSQL, compiler and libraries. For root.
 MATRIX = bookworm trixie sid
-MATRIX_SUITES = $(CHECK_SUITES) regress-managed isolation-managed tap-managed tap-ext pubsub-server e2e
-.PHONY: matrix matrix-clean
+MATRIX_SUITES = $(CHECK_SUITES) deploy regress-managed isolation-managed tap-managed tap-ext pubsub-server e2e
+.PHONY: matrix
 matrix:
 	@test/matrix/run "$(MATRIX_SUITES)" $(MATRIX)
-matrix-clean:
+# The Debian packages, built in one chroot, and installed, used and purged in another. For root.
+PACKAGE_RELEASES = bookworm
+.PHONY: package-test
+package-test:
+	@$(SUITE) package-test test/package/run $(PACKAGE_RELEASES)
+# The chroots are kept for the next time, until this.
+.PHONY: chroot-clean
+chroot-clean:
 	rm -rf --one-file-system build/chroot
 
 .PHONY: check test demo
