@@ -29,13 +29,16 @@ my $service = Inbox::Service->start('own');
 my $google = Google->start(pubsub => $service->{url});
 my %env = $google->env;
 
-# The claims, without what the time makes of them.
-sub claims
+# Header and claims, without what the time makes of them. For the token endpoint the library leaves
+# out of the header what is optional: that it is a JWT, and the name of the key.
+sub signed
 {
-    my ($token) = @_;
-    my $claims = $json->decode(decode_base64url((split /\./, $token)[1]));
+    my ($token, $for_endpoint) = @_;
+    my ($header, $claims) =
+      map { $json->decode(decode_base64url($_)) } (split /\./, $token)[ 0, 1 ];
     $claims->{exp} -= delete $claims->{iat};
-    return $claims;
+    delete @$header{qw(typ kid)} if $for_endpoint;
+    return { header => $header, claims => $claims };
 }
 
 sub plain_token
@@ -43,7 +46,7 @@ sub plain_token
     my ($header) = @_;
     my ($kind, $token) = split / /, $header;
     return "$kind $token" if $kind ne 'Bearer';
-    return $token =~ /^eyJ/ ? claims($token) : "$kind " . ($token =~ s/-\d+$//r);
+    return $token =~ /^eyJ/ ? signed($token) : "$kind " . ($token =~ s/-\d+$//r);
 }
 
 sub plain
@@ -51,7 +54,7 @@ sub plain
     my ($request) = @_;
     my %plain = map { $_ => $request->{$_} } qw(method host path query body);
     my %form = %{ $request->{form} // {} };
-    $form{assertion} = claims($form{assertion}) if $form{assertion};
+    $form{assertion} = signed($form{assertion}, 1) if $form{assertion};
     # It is sent with the line break of the file there.
     $form{subject_token} =~ s/\s+$// if $form{subject_token};
     my %headers = map { $_ => $request->{headers}{$_} }
