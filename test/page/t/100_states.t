@@ -14,6 +14,7 @@ use Inbox::Wait;
 plan(skip_all => Inbox::StatusPage::missing()) if defined Inbox::StatusPage::missing();
 
 my $hostile = q{<img src=x onerror="alert(1)"></td>&amp;'};
+my $secret = 'open-sesame';
 my $node = Inbox::Ledger->start('page');
 my $service = Inbox::Service->start('own');
 my $browser = Inbox::StatusPage->browse;
@@ -36,7 +37,7 @@ $service->create_topic('pay');
 $service->create_subscription('ledger', 'pay', enableMessageOrdering => JSON::PP::true);
 
 my $puller = Inbox::Puller->start(service => $service, handler => 'maybe', log_level => 'info',
-    dbname => $node->connstr('postgres') . ' user=page',
+    dbname => $node->connstr('postgres') . " user=page password=$secret",
     subscription => $service->subscription('ledger'),
     options => [ '--listen=127.0.0.1:0', '--workers=2', '--label=attribute:event_type',
         '--halt-after=5' ]);
@@ -273,6 +274,15 @@ subtest 'database down' => sub {
     agrees('back');
 };
 
+subtest 'secrets' => sub {
+    foreach my $path (qw(/ /status.json /metrics /livez /readyz /healthz))
+    {
+        my $answer = Inbox::StatusPage::get("$url$path")->{content};
+        cmp_ok(length($answer), '>', 0, "$path: answers");
+        unlike($answer, qr/\Q$secret\E|${\Inbox::Ledger::MEMO}/, 'with neither a password nor a payload');
+    }
+};
+
 subtest 'no answer' => sub {
     is($puller->stop, 0, 'the puller stops');
     my $seen = $browser->wait_look('it to be seen', sub { $_[0]{state} eq 'no_answer' });
@@ -280,5 +290,5 @@ subtest 'no answer' => sub {
     is($seen->{leaked}, 0, 'no payload was shown');
     is_deeply($seen->{scriptErrors}, [], 'the script made no error');
 };
-is_deeply([ Inbox::Puller->leaks(Inbox::Ledger::MEMO) ], [], 'no log shows a payload');
+is_deeply([ Inbox::Puller->leaks(Inbox::Ledger::MEMO, $secret) ], [], 'no log shows a payload or a password');
 done_testing;

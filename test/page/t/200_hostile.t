@@ -211,6 +211,27 @@ is_deeply(\@slow, [], 'the loop never stood still');
 is($puller->stop, 0, 'stops with status 0');
 is(Inbox::Ledger::summary($node), "$sent $sent 0 0", 'every payment is there once');
 
+# Of a file that may not be there.
+sub slurp_lines
+{
+    my ($path) = @_;
+    open(my $file, '<', $path) or return;
+    return <$file>;
+}
+
+subtest 'nobody has asked to be listened to' => sub {
+    my $silent = Inbox::Puller->start(service => $service, node => $node, handler => 'apply_payment',
+        subscription => $service->subscription('ledger'));
+    $silent->wait_event('db_connected');
+    # The sockets of the process, by their numbers, among those that listen (state 0A).
+    my %own = map { $_ => 1 } map { (readlink($_) // '') =~ /socket:\[(\d+)\]/ } glob("/proc/$silent->{pid}/fd/*");
+    my @listening = grep { $own{$_} } map { (split)[3] eq '0A' ? (split)[9] : () }
+      map { slurp_lines("/proc/net/$_") } qw(tcp tcp6);
+    cmp_ok(scalar(keys %own), '>', 0, 'it has connections');
+    is_deeply(\@listening, [], 'and no port open');
+    is($silent->stop, 0, 'stops with status 0');
+};
+
 subtest 'an address that is taken' => sub {
     my $taken = IO::Socket::INET->new(LocalAddr => '127.0.0.1', Listen => 1)
       or die "no socket: $!\n";

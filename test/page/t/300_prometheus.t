@@ -104,6 +104,16 @@ is($prometheus->settled($_, $expected{$_}), $expected{$_}, "Prometheus: $_") for
 my ($target) = @{ $prometheus->api('targets')->{activeTargets} };
 is("$target->{health} $target->{lastError}", 'up ', 'Prometheus can read all of it');
 
+subtest 'dashboard' => sub {
+    open(my $file, '<', "$ENV{INBOX_ROOT}/deploy/grafana/inbox.json") or die "no dashboard: $!\n";
+    my $dashboard = JSON::PP->new->utf8->decode(join '', <$file>);
+    # As Grafana fills them in when nothing is picked.
+    my %variable = (job => '.+', instance => '.+', __rate_interval => '1m');
+    my @expressions = map { map { $_->{expr} =~ s/\$(\w+)/$variable{$1}/gr } @{ $_->{targets} } } @{ $dashboard->{panels} };
+    is_deeply([ grep { !defined $prometheus->settled($_, undef, 5) } @expressions ], ['max(inbox_token_age_seconds{job=~".+",instance=~".+"})'],
+        'each of ' . @expressions . ' plots has something to show, but for the token that an emulator wants none of');
+};
+
 subtest 'alerts' => sub {
     my @rules = map { @{ $_->{rules} } } @{ $prometheus->api('rules')->{groups} };
     cmp_ok(scalar @rules, '>=', 15, 'all are there');

@@ -56,16 +56,16 @@ sub query
     return @{ $data->{result} } ? $data->{result}[0]{value}[1] : undef;
 }
 
-# The value of an expression once it is the expected one, or what it is after a while.
+# The value of an expression once it is the expected one, or there at all; or what it is after a while.
 sub settled
 {
-    my ($self, $expression, $expected) = @_;
+    my ($self, $expression, $expected, $seconds) = @_;
     my $value;
     eval {
         wait_until($expression, sub {
             $value = $self->query($expression);
-            defined $value && $value == $expected;
-        }, 30, 0.5);
+            defined $value && (!defined $expected || $value == $expected);
+        }, $seconds // 30, 0.5);
     };
     return $value;
 }
