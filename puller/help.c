@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "completion.h"
 #include "memory.h"
 #include "option.h"
 
@@ -264,7 +265,11 @@ help_write(FILE *out, const char *format)
 	{
 		const char *format;
 		void (*write)(FILE *);
-	} writers[] = {{"text", write_text}, {"ini", write_ini}, {"man", write_man}};
+	} writers[] = {{"text", write_text},
+				   {"ini", write_ini},
+				   {"man", write_man},
+				   {"bash", completion_write_bash},
+				   {"zsh", completion_write_zsh}};
 
 	for (size_t i = 0; i < sizeof(writers) / sizeof(writers[0]); i++)
 	{

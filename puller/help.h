@@ -10,7 +10,7 @@
 
 /*
  * Writes help: "text" for the terminal, "ini" as a sample file, "man" as the source of a manual
- * page. False, with nothing written, for another format.
+ * page, "bash" and "zsh" as a completion. False, with nothing written, for another format.
  */
 bool help_write(FILE *out, const char *format) __attribute__((warn_unused_result));
 

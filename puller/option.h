@@ -58,7 +58,7 @@ struct option_row
 	size_t offset;				/* into struct config */
 	int64_t min, max;			/* of numbers */
 	const char *limits;			/* why min and max are what they are, where that is not plain */
-	const char *const *choices; /* of an enum, ended by NULL */
+	const char *const *choices; /* of an enum and of --help, ended by NULL */
 	bool reloadable;
 	bool secret; /* its value is never shown */
 	const char *help;

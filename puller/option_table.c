@@ -18,6 +18,9 @@ static const char *const log_levels[] = {[LOG_DEBUG] = "debug",
 static const char *const db_auths[] = {
 	[DB_AUTH_LIBPQ] = "libpq", [DB_AUTH_GCP_IAM] = "gcp-iam", NULL};
 
+/* As help_write() has them. */
+static const char *const help_formats[] = {"text", "ini", "man", "bash", "zsh", NULL};
+
 const char *const option_group_title[OPTION_GROUPS] = {
 	[OPTION_CONSUMED] = "What is consumed", [OPTION_PUBSUB] = "Pub/Sub",
 	[OPTION_DATABASE] = "Database",			[OPTION_BATCHES] = "Batches",
@@ -485,8 +488,9 @@ const struct option_row option_table[] = {
 		.kind = OPTION_HELP,
 		.group = OPTION_RUNNING,
 		.metavar = "FORMAT",
+		.choices = help_formats,
 		.help = "Shows this text; --help=ini writes a sample file with every option, --help=man a "
-				"manual page.",
+				"manual page, --help=bash and --help=zsh a completion for these shells.",
 	},
 	{
 		.name = "version",
