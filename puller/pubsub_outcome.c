@@ -53,9 +53,8 @@ pubsub_remedy(enum pubsub_outcome outcome, long status)
 			if (status == 0)
 			{
 				return "it is tried again by itself; check --endpoint and the way there, proxies "
-					   "(HTTPS_PROXY, NO_PROXY) included; its certificate must be from an "
-					   "authority "
-					   "that is trusted (--ca-file)";
+					   "(HTTPS_PROXY, NO_PROXY) included; its certificate must be in date, for "
+					   "that name, and from an authority that is trusted (--ca-file)";
 			}
 			break;
 		case PUBSUB_OK:

@@ -43,8 +43,8 @@ remedy_of(enum credential_kind kind, enum remedy_cause cause)
 	{
 		case REMEDY_NOT_REACHED:
 			return "it is tried again by itself; the server must be reachable, perhaps through "
-				   "HTTPS_PROXY, and its certificate be from an authority that is trusted "
-				   "(--ca-file)";
+				   "HTTPS_PROXY, and its certificate be in date, for its name, and from an "
+				   "authority that is trusted (--ca-file)";
 		case REMEDY_PASSING:
 			return "it is tried again by itself";
 		case REMEDY_NOT_IMPERSONATED:

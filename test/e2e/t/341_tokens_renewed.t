@@ -7,6 +7,7 @@ use warnings;
 use lib "$ENV{INBOX_ROOT}/test/google";
 use Test::More;
 use Google;
+use Inbox::Check;
 use Inbox::Ledger;
 use Inbox::Puller;
 use Inbox::Service;
@@ -15,6 +16,11 @@ use Inbox::Wait;
 my $node = Inbox::Ledger->start('tokens_renewed');
 my $service = Inbox::Service->start('own');
 my $google = Google->start(pubsub => $service->{url});
+
+# Certificates that are not to be trusted, and what is said of them.
+my %wrong = ('unknown.pem' => qr/unable to get local issuer certificate|self-signed/,
+    'wrong-name.pem' => qr/no alternative certificate subject name matches/,
+    'expired.pem' => qr/certificate has expired/);
 
 sub start
 {
@@ -93,6 +99,22 @@ subtest 'a key that is replaced' => sub {
     is($puller->stop, 0, 'stops with status 0');
 };
 
+subtest 'a subject token that is replaced' => sub {
+    $google->rules;
+    my $puller = start('subject', credentials => $google->credentials('external_file'));
+    publish('subject', 1, 3);
+    wait_for_effects('subject', 3);
+    $google->write_file('subject', "subject-secret-file-2\n");
+    $google->rules(answers => [ { on => 'pubsub', do => 'revoke', id => 's1', times => 1 } ]);
+    publish('subject', 4, 6);
+    wait_for_effects('subject', 6);
+    my @subjects = map { $_->{form}{subject_token} } $google->requests(sub { $_[0]{service} eq 'sts' });
+    is(join(' ', map { s/\s+$//r } @subjects), 'subject-secret-file subject-secret-file-2',
+        'each is exchanged, once');
+    is(complaints($puller), '', 'nothing to complain about');
+    is($puller->stop, 0, 'stops with status 0');
+};
+
 subtest 'a token endpoint in trouble' => sub {
     $google->rules(answers => [ { on => 'oauth2', status => 503, id => 't1', times => 2,
                 body => { error => 'server_error', error_description => 'Try again.' } } ]);
@@ -157,9 +179,6 @@ subtest 'a permission that is missing' => sub {
 subtest 'a server that is not Google' => sub {
     $google->rules;
     my $puller;
-    my %wrong = ('unknown.pem' => qr/unable to get local issuer certificate|self-signed/,
-        'wrong-name.pem' => qr/no alternative certificate subject name matches/,
-        'expired.pem' => qr/certificate has expired/);
     foreach my $file (sort keys %wrong)
     {
         $google->use_certificate($file);
@@ -177,6 +196,31 @@ subtest 'a server that is not Google' => sub {
     $puller = start('untrusted', credentials => $google->credentials('authorized_user'),
         ca => "$google->{dir}/other-ca.crt");
     like($puller->wait_event('token_failed')->{err}, qr/certificate/, 'no other authority is trusted');
+    is($puller->stop, 0, 'stops with status 0');
+};
+
+# An account that signs its tokens itself speaks to Pub/Sub first.
+subtest 'an endpoint that is not Pub/Sub' => sub {
+    my $file = $google->credentials('service_account');
+    my $remedy = qr/check --endpoint .*certificate must be in date, for that name, .*--ca-file/;
+    my $puller;
+    $google->forget_requests;
+    foreach my $name (sort keys %wrong)
+    {
+        $google->use_certificate($name);
+        $puller //= start('endpoint', credentials => $file);
+        my $event = $puller->wait_event('subscription_failed', sub { $_[0]{err} =~ $wrong{$name} });
+        like("$event->{level}; $event->{hint}", qr/^warning; .*$remedy/, "$name: $event->{err}");
+        my $check = Inbox::Check->run(subscription => $service->subscription('endpoint'),
+            env => { $google->env }, options => [ '--ca-file', $google->ca, '--credentials-file', $file ]);
+        is($check->{status}, 2, "$name: --check finds it");
+        like($check->problem('subscription') // '',
+            qr{subscriptions/endpoint: .*$wrong{$name}.* -> $remedy}, "$name: and says the same");
+    }
+    is(scalar($google->requests(sub { $_[0]{service} eq 'pubsub' })), 0, 'nothing was sent to any');
+    publish('endpoint', 1, 3);
+    $google->use_certificate('good.pem');
+    wait_for_effects('endpoint', 3);
     is($puller->stop, 0, 'stops with status 0');
 };
 
