@@ -103,6 +103,8 @@ $node->psql('fresh', "SELECT inbox_grant('worker', 'puller'), inbox_grant('clerk
     extra_params => [ Inbox::Ledger::as_owner() ], on_error_die => 1);
 my %upgraded = (Inbox::Catalog::read($node, 'postgres', 'public'), bodies => Inbox::Catalog::bodies($node, 'postgres', 'public'));
 my %fresh = (Inbox::Catalog::read($node, 'fresh', 'public'), bodies => Inbox::Catalog::bodies($node, 'fresh', 'public'));
+# A role of the tests, which only one of the databases has given rights to.
+@{ $_->{rights} } = grep { !/\|inbox_puller\|/ } @{ $_->{rights} } foreach \%upgraded, \%fresh;
 foreach my $what (sort keys %fresh)
 {
     is(join("\n", @{ $upgraded{$what} }), join("\n", @{ $fresh{$what} }), "the same $what as in a fresh one");
