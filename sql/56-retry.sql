@@ -4,21 +4,27 @@ CREATE FUNCTION @extschema@.inbox_retry_lock(these bigint[]) RETURNS void
 AS $$
 DECLARE
 	source_row record;
+	alone boolean;
 BEGIN
-	-- Alone where messages wait for others: what is parked while others are released would stay.
 	FOR source_row IN
-		SELECT s.lock_key, bool_or(s.order_policy = 'park' OR EXISTS (
-			SELECT FROM @extschema@.inbox_failure p
-			WHERE p.source_id = s.id AND p.status = 'parked')) AS alone
-		FROM @extschema@.inbox_source s
+		SELECT s.lock_key, array_agg(s.id) AS ids FROM @extschema@.inbox_source s
 		WHERE s.id IN (SELECT f.source_id FROM @extschema@.inbox_failure f WHERE f.id = ANY (these))
 		GROUP BY s.lock_key ORDER BY s.lock_key
 	LOOP
-		IF source_row.alone THEN
-			PERFORM pg_advisory_xact_lock(source_row.lock_key);
-		ELSE
-			PERFORM pg_advisory_xact_lock_shared(source_row.lock_key);
-		END IF;
+		-- Alone where messages wait for others: what is parked while others are released would stay.
+		-- That may have changed while the lock was waited for.
+		FOR look IN 1 .. 2 LOOP
+			SELECT bool_or(s.order_policy = 'park' OR EXISTS (
+				SELECT FROM @extschema@.inbox_failure p
+				WHERE p.source_id = s.id AND p.status = 'parked')) INTO alone
+				FROM @extschema@.inbox_source s WHERE s.id = ANY (source_row.ids);
+			IF alone THEN
+				PERFORM pg_advisory_xact_lock(source_row.lock_key);
+				EXIT;
+			ELSIF look = 1 THEN
+				PERFORM pg_advisory_xact_lock_shared(source_row.lock_key);
+			END IF;
+		END LOOP;
 	END LOOP;
 END
 $$;

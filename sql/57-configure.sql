@@ -29,6 +29,13 @@ BEGIN
 					'''continue'' or ''park''.';
 	END IF;
 	this_id := @extschema@.inbox_source_ensure(source);
+	-- Alone: who is retrying a message that has not been parked yet shares the lock, and what a batch
+	-- parks behind it meanwhile would stay.
+	IF order_policy = 'park' AND EXISTS (SELECT FROM @extschema@.inbox_source s
+		WHERE s.id = this_id AND s.order_policy <> 'park')
+	THEN
+		PERFORM @extschema@.inbox_lock(source, exclusive => true);
+	END IF;
 	UPDATE @extschema@.inbox_source s SET
 		dedup_window = nullif(coalesce(inbox_configure.dedup_window, s.dedup_window), interval '0'),
 		settled_window = nullif(coalesce(inbox_configure.settled_window, s.settled_window),
