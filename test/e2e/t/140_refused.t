@@ -87,7 +87,7 @@ my %ending = (
         detail => qr/inbox-puller is \d\S*, the extension's objects are 0\.0\.9, its library is \d/,
         hint => qr/ALTER EXTENSION inbox UPDATE/ },
     permanent_handler => { start => { handler => 'nowhere.f', options => ['--exit-on-permanent'] },
-        err => qr/schema "nowhere" does not exist/, hint => qr/--handler/ },
+        err => qr/(?:schema "nowhere"|function "nowhere\.f") does not exist/, hint => qr/--handler/ },
     permanent_rights => { start => { user => 'stranger', options => ['--exit-on-permanent'] },
         err => qr/permission denied/, hint => qr/inbox_grant/ });
 

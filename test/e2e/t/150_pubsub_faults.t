@@ -47,7 +47,7 @@ my %case = (
     'pull-400' => [ [ pull_fault(do => 'status', code => 400, nth => 1) ],
         'pull_failed', 'error', qr/HTTP 400 INVALID_ARGUMENT/, qr/--subscription/ ],
     'pull-cut' => [ [ pull_fault(do => 'cut', bytes => 700, nth => [ 1, 2 ]) ],
-        'pull_failed', 'warning', qr/transfer closed|[Cc]onnection/, $transient ],
+        'pull_failed', 'warning', qr/transfer closed|end of response|[Cc]onnection/, $transient ],
     'pull-half' => [ [ pull_fault(do => 'half', nth => 1) ],
         'pull_garbage', 'error', qr/^byte \d+ of \d+: ./,
         qr/nothing of it is acknowledged.*proxy/ ],

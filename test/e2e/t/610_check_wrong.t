@@ -130,7 +130,7 @@ subtest 'handler and source' => sub {
     finds('a handler that is not there', ['handler'],
         qr/function "apply_later" does not exist -> create the function, or check --handler/,
         handler => 'apply_later');
-    finds('a schema that is not there', ['handler'], qr/schema "nowhere" does not exist -> /,
+    finds('a schema that is not there', ['handler'], qr/(?:schema "nowhere"|function "nowhere\.f") does not exist -> /,
         handler => 'nowhere.f');
     finds('no right to execute it', ['handler'],
         qr/permission denied for handler public\.strangers\(.* -> GRANT EXECUTE ON FUNCTION/,
