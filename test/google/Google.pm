@@ -69,7 +69,7 @@ sub make_certificates
         '-keyout', "$dir/$_.key", '-out', "$dir/$_.crt") foreach 'ca', 'other-ca';
     $self->make_certificate('good.pem', 'ca', '*.googleapis.com');
     $self->make_certificate('wrong-name.pem', 'ca', 'www.example.com');
-    $self->make_certificate('expired.pem', 'ca', '*.googleapis.com', -1);
+    $self->make_certificate('expired.pem', 'ca', '*.googleapis.com', 0);
     $self->make_certificate('unknown.pem', 'other-ca', '*.googleapis.com');
     $self->use_certificate('good.pem');
 }
