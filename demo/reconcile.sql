@@ -1,6 +1,7 @@
 -- SPDX-License-Identifier: PostgreSQL
 -- The ledger against what was ordered: a line each, with whether it adds up (NULL: a fact only).
--- :left is what is still unacknowledged on the subscription.
+-- :left is what is still unacknowledged on the subscription, :limit what the dead letters have to be
+-- fewer than.
 WITH posted AS (
     SELECT payment AS key, count(*) AS postings,
         min(account) FILTER (WHERE side = 'debit') AS debtor,
@@ -56,8 +57,8 @@ WITH posted AS (
         ('  posted once, from and to the right account', p.correct, false, p.correct = p.posted),
         ('  posted more than once', p.repeated, false, p.repeated = 0),
         ('  never ordered', p.unknown, false, p.unknown = 0),
-        ('Dead letters, kept with their reason', p.dead, false, NULL),
-        ('  of payments without a mistake', p.healthy, false, NULL),
+        ('Dead letters, kept with their reason', p.dead, false, p.dead < :limit),
+        ('  of payments without a mistake', p.healthy, false, p.healthy = 0),
         ('  in the ledger as well', p.in_both, false, p.in_both = 0),
         ('Payments that are in neither', p.missing, false, p.missing = 0),
         ('Payments still to be tried again', i.retrying, false, i.retrying = 0),
