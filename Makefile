@@ -67,7 +67,7 @@ TAP_DIRS = TESTDIR=$(OUT)/$1 TESTDATADIR=$(OUT)/$1/tmp_check TESTLOGDIR=$(OUT)/$
 CHECK_SUITES = unit regress isolation
 # What is slower, or asks for more packages, is added by EXTRA_SUITES, as CI does.
 EXTRA_SUITES =
-TEST_SUITES = $(CHECK_SUITES) regress-managed isolation-managed tap-managed tap-ext pubsub-server conformance e2e e2e-managed coming-over page deploy property property-managed $(EXTRA_SUITES)
+TEST_SUITES = $(CHECK_SUITES) regress-managed isolation-managed tap-managed tap-ext pubsub-server conformance e2e e2e-managed coming-over page deploy property property-managed demo-run $(EXTRA_SUITES)
 E2E_TESTS = test/e2e/t
 PAGE_TESTS = test/page/t
 COMING_OVER_TESTS = test/coming-over/t
@@ -130,15 +130,17 @@ page: install-private puller pubsub
 	rm -rf $(OUT)/page && mkdir -p $(OUT)/page
 	$(TAP) PERL5LIB=$(PG_TEST)/perl:$(CURDIR)/test/e2e/lib:$(CURDIR)/test/page/lib \
 		$(call TAP_DIRS,page) $(SUITE) page prove -v -j2 $(PAGE_TESTS)
-# Streams of messages drawn from SEEDS seeds, SEED the first; the same ones for both.
+# Streams of messages drawn from SEEDS seeds, SEED the first; the same ones for both. PARKED more are of
+# what the others leave out.
 SEED = 1
 SEEDS = 200
+PARKED = $(if $(filter command line,$(origin SEED)),0,12)
 property: install-private puller pubsub
 	PATH=$(SERVER_BIN):$$PATH \
-	$(SUITE) property test/property/run --seed $(SEED) --seeds $(SEEDS)
+	$(SUITE) property test/property/run --seed $(SEED) --seeds $(SEEDS) --parked $(PARKED)
 property-managed: install-private managed puller pubsub
 	PATH=$(SERVER_BIN):$$PATH INBOX_VARIANT=managed \
-	$(SUITE) property-managed test/property/run --seed $(SEED) --seeds $(SEEDS)
+	$(SUITE) property-managed test/property/run --seed $(SEED) --seeds $(SEEDS) --parked $(PARKED)
 # Random faults for SECONDS, drawn from SEED (a fresh one unless given); MANAGED=1 takes the managed
 # inbox; a seed SEED/NUMBER is one round. The sweep takes every fault point, one after the other, at
 # its first PASSAGES passages.
@@ -271,6 +273,10 @@ demo:
 	@test/env/packages build demo
 	@echo "building the extension, the puller and a private PostgreSQL"
 	@test/env/unprivileged $(MAKE) --no-print-directory -s -j2 demo-here
+# The same steps with fewer payments, as a test.
+.PHONY: demo-run
+demo-run: install-private puller pubsub
+	PAYMENTS=1500 $(SUITE) demo-run demo/run
 .PHONY: demo-here
 demo-here: install-private puller pubsub
 	@demo/run

@@ -29,7 +29,7 @@ class Trial:
         self.schema = 'trial_%d' % seed
         self.pullers = []
         self.problems = []
-        self.killed = 0
+        self.fell = 0
 
     def run(self):
         """Returns the problems found: sentences."""
@@ -73,7 +73,7 @@ class Trial:
         ids += self.service.publish(stream.messages[stream.published_before:])
         for done in stream.kills:
             self.wait_until(lambda: self.service.unacked() <= len(stream.messages) - done)
-            self.kill()
+            self.wait_until(self.kill)
         self.service.behave()
         self.wait_all_acked()
         return ids
@@ -110,9 +110,14 @@ class Trial:
             '--halt-after=100000']))
 
     def kill(self):
+        """True when it is over: it hit what was there while work was left, or no work is left."""
         kinds = {'puller': self.kill_puller, 'backend': self.cluster.kill_backend,
                  'sessions': self.cluster.end_sessions, 'server': self.cluster.crash}
-        self.killed += kinds[self.stream.kill]()
+        if self.service.unacked() == 0:
+            return True
+        hit = kinds[self.stream.kill]()
+        self.fell += hit
+        return hit
 
     def kill_puller(self):
         was_running = self.pullers[-1].kill()
