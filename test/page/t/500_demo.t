@@ -20,7 +20,7 @@ my $output = "$PostgreSQL::Test::Utils::log_path/500_demo_output.log";
 my $demo = open(my $enter, '|-') // die "could not fork: $!\n";
 if ($demo == 0)
 {
-    @ENV{qw(WATCH PUBSUB)} = (1, 'own');
+    @ENV{qw(WATCH PUBSUB PAYMENTS)} = (1, 'own', 1500);
     open(STDOUT, '>', $output) or die "$output: $!\n";
     open(STDERR, '>&', \*STDOUT);
     exec("$ENV{INBOX_ROOT}/demo/run") or die "could not run the demo: $!\n";
