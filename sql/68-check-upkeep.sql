@@ -19,37 +19,41 @@ AS $$
 			coalesce((SELECT string_agg(o.name, ', ') FROM own o
 					WHERE o.reloptions && '{autovacuum_enabled=false,autovacuum_enabled=off}'),
 				(SELECT string_agg(s.name || ' is off', ', ') FROM unnest('{autovacuum,track_counts}'::text[])
-					AS s(name) WHERE NOT current_setting(s.name)::boolean)) AS found
+					AS s(name) WHERE NOT current_setting(s.name)::boolean)) AS found,
+			'it is on' AS otherwise
 		UNION ALL
 		SELECT 2, 'bloat', 'dead rows have not been cleaned up; VACUUM, and look for old transactions '
 				'and replication slots that hold it up',
 			(SELECT string_agg(format('%s has %s dead and %s live rows', o.name, o.dead, o.live), ', ')
-				FROM own o WHERE o.dead > 10000 + 0.4 * o.live)
+				FROM own o WHERE o.dead > 10000 + 0.4 * o.live),
+			(SELECT format('%s dead and %s live rows in all', sum(o.dead), sum(o.live)) FROM own o)
 		UNION ALL
 		SELECT 3, 'frozen age', 'autovacuum is behind, and the server stops writing at two thousand '
 				'million; VACUUM (FREEZE)',
 			(SELECT string_agg(format('%s is %s transactions old', o.name, o.xids), ', ') FROM own o
-				WHERE o.xids > 1.25 * current_setting('autovacuum_freeze_max_age')::bigint)
+				WHERE o.xids > 1.25 * current_setting('autovacuum_freeze_max_age')::bigint),
+			(SELECT format('the oldest table is %s transactions old', max(o.xids)) FROM own o)
 		UNION ALL
 		SELECT 4, 'multixact age', 'autovacuum is behind, and the server stops writing at two thousand '
 				'million; VACUUM (FREEZE)',
 			(SELECT string_agg(format('%s is %s multixacts old', o.name, o.mxids), ', ') FROM own o
-				WHERE o.mxids > 1.25 * current_setting('autovacuum_multixact_freeze_max_age')::bigint)
+				WHERE o.mxids > 1.25 * current_setting('autovacuum_multixact_freeze_max_age')::bigint),
+			(SELECT format('the oldest table is %s multixacts old', max(o.mxids)) FROM own o)
 		UNION ALL
 		SELECT 5, 'prepared', 'prepared transactions hold keys, and hold up VACUUM; COMMIT PREPARED or '
 				'ROLLBACK PREPARED',
 			(SELECT string_agg(DISTINCT format('one has locked %s', o.name), ', ')
 				FROM pg_locks l JOIN own o ON o.oid = l.relation
 				WHERE l.pid IS NULL AND l.database = (SELECT d.oid FROM pg_database d
-					WHERE d.datname = current_database()))
+					WHERE d.datname = current_database())), 'none has used inbox'
 		UNION ALL
 		SELECT 6, 'damage', 'damaged pages would be taken for empty ones, and their keys for new; '
 				'ALTER SYSTEM RESET …',
 			(SELECT string_agg(s.name || ' is on', ', ')
 				FROM unnest('{zero_damaged_pages,ignore_checksum_failure}'::text[]) AS s(name)
-				WHERE current_setting(s.name)::boolean)
+				WHERE current_setting(s.name)::boolean), 'none is let pass'
 	)
-	SELECT f.name, f.found IS NULL, coalesce(f.found || ': ' || f.trouble, 'nothing found')
+	SELECT f.name, f.found IS NULL, coalesce(f.found || ': ' || f.trouble, f.otherwise)
 	FROM facts f ORDER BY f.n
 $$;
 COMMENT ON FUNCTION @extschema@.inbox_check_upkeep() IS

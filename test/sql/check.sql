@@ -6,6 +6,9 @@ CREATE EXTENSION inbox;
 CREATE VIEW trouble AS SELECT name, detail FROM inbox_check() WHERE NOT ok AND name <> 'fsync';
 SELECT name FROM inbox_check() WHERE name !~ '^managed' ORDER BY name COLLATE "C";
 SELECT * FROM trouble;
+-- How far it is from being wrong.
+SELECT name, regexp_replace(detail, '\d+', 'N', 'g') AS detail FROM inbox_check()
+	WHERE name IN ('autovacuum', 'bloat', 'frozen age', 'multixact age', 'prepared', 'damage');
 
 BEGIN;
 ALTER TABLE inbox_claim SET UNLOGGED;
