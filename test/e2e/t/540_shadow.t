@@ -20,6 +20,9 @@ BEGIN
 	IF key = 'kills' THEN
 		COPY (SELECT) TO PROGRAM 'kill -9 $PPID';
 	END IF;
+	IF key = 'commits' THEN
+		COMMIT;
+	END IF;
 	RETURN payload;
 END $$;
 GRANT ALL ON posted TO PUBLIC;
@@ -65,7 +68,7 @@ my $before = dump_all();
 my $claims = $node->safe_psql('postgres', "SELECT count(*), max(xmin::text::bigint) FROM inbox_claim");
 my @messages = (map({ Inbox::Ledger::payment("good $_", $_ % 50, $_) } 1 .. 100),
     map({ Inbox::Ledger::payment("old $_", 1, 1) } 1, 2),
-    Inbox::Ledger::payment('deferred', 4711, 1),
+    Inbox::Ledger::payment('deferred', 4711, 1), Inbox::Ledger::payment('commits', 1, 1),
     map({ Inbox::Ledger::payment("bad $_", 1, 900) } 1 .. 3),
     { data => '{}', attributes => { other => 'x' } });
 # Two of a key, in one batch perhaps.
@@ -84,10 +87,11 @@ like($report, qr/^post would have made of \d+ deliveries from \S+second:$/m, 'th
 my %said = $report =~ /^  ([a-z]+) +(\d+)$/mg;
 cmp_ok($said{applied}, '>=', 100, 'what would be applied');
 is($said{duplicate} // 0, 2, 'what would be a duplicate of the imported keys');
-is($said{retrying}, 4, 'what would have failed');
+is($said{retrying}, 5, 'what would have failed');
 is($said{dead}, 1, 'what could never be applied');
 like($report, qr/^  23514 +3  handler: .*posted_amount_check.*key bad \d$/m, 'an error, by its SQLSTATE');
 like($report, qr/^  23503 +1  handler: .*foreign key.*key deferred$/m, 'one that only the end would show');
+like($report, qr/^  2D000 +1  handler: .*key commits$/m, 'a handler that would commit by itself');
 like($report, qr/^  - +1  no_key: .*key \(none\)$/m, 'a message without a key');
 like($report, qr/^a message took [0-9.]+ ms on average; half of them at most /m, 'and times');
 

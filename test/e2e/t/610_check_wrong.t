@@ -94,6 +94,13 @@ subtest 'the database' => sub {
     is($empty->fact('subscription')->{ok}, JSON::PP::true, 'no inbox: Pub/Sub is looked at');
     finds('another encoding', [ 'encoding', 'inbox' ], qr/^LATIN1 -> .*ENCODING 'UTF8'/,
         dbname => dbname('puller', 'latin'));
+    my ($older, $now) = $managed
+      ? ('UPDATE inbox_managed SET version = $$0.0.9$$', 'UPDATE inbox_managed SET version = inbox_version()')
+      : map { "UPDATE pg_extension SET extversion = $_ WHERE extname = 'inbox'" } "'0.0.9'", 'inbox_version()';
+    $node->safe_psql('postgres', $older);
+    finds('an update that is not finished', ['inbox'],
+        qr/versions of inbox-puller and of the .* do not fit.* -> .*(?:ALTER EXTENSION inbox UPDATE|inbox-managed)/);
+    $node->safe_psql('postgres', $now);
     my $password = "host=127.0.0.1 port=1 password=s3cret-password user=puller";
     finds('a password', ['database'], qr/refused/, dbname => $password);
 };
@@ -149,9 +156,10 @@ subtest 'handler and source' => sub {
         subscription => $service->subscription('till'));
     finds('a halted source', ['halted'], qr/since .*failed -> put the handler right/,
         source => 'halted');
-    finds('keys forgotten before the messages', ['retention'],
-        qr/messages for 7 d, keys for 5 d only.* -> SELECT public\.inbox_configure\('short'/,
-        source => 'short');
+    like(finds('keys forgotten before the messages', ['retention'],
+            qr/messages for 7 d, keys for 5 d only.* -> SELECT public\.inbox_configure\('short'/,
+            source => 'short')->fact('source')->{value}, qr/^short: not served by a puller so far$/,
+        'a source that nobody has served');
     finds('a consumer of dead letters', [], undef, source => 'till', handler => undef,
         options => ['--as-dead-letters']);
     owner_runs('CREATE TRIGGER t BEFORE UPDATE ON inbox_claim FOR EACH ROW '
@@ -236,6 +244,11 @@ subtest 'permissions' => sub {
     $deny->('pubsub.subscriptions.get', 'pubsub.subscriptions.consume');
     finds('neither', ['consuming'], qr/is missing/);
     $deny->();
+    $service->add_faults({ on => 'other', do => 'status', code => 503, every => 1 });
+    my $asked = finds('a service that does not tell', [], undef)->fact('consuming');
+    is($asked->{ok}, undef, 'a service that does not tell: no verdict');
+    like($asked->{value}, qr/could not be asked: HTTP 503/, 'a service that does not tell: why');
+    $service->clear_faults;
 };
 
 subtest 'what is not given is not looked at' => sub {
@@ -256,6 +269,10 @@ subtest 'the server' => sub {
         qr/COMMIT waits for absent, and no standby is connected -> start the standby/);
     $node->safe_psql('postgres', 'ALTER SYSTEM RESET synchronous_standby_names');
     $node->reload;
+    $node->safe_psql('postgres', 'SET synchronous_commit = local; '
+          . 'ALTER ROLE idle RESET ALL; ALTER ROLE idle SET inbox.min_synchronous_commit = local');
+    finds('durability that was given away', [ 'inbox_check', 'synchronous_commit' ],
+        qr/^min_synchronous_commit: /, dbname => dbname('idle')) if !$managed;
     $node->safe_psql('postgres', "SET synchronous_commit = local; ALTER ROLE puller SET synchronous_commit = off");
     my $off = check();
     like($off->fact('synchronous_commit')->{value}, qr/^off, which inbox raises to on/,

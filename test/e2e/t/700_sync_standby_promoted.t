@@ -4,6 +4,7 @@
 use strict;
 use warnings;
 use Test::More;
+use Inbox::Check;
 use Inbox::Failover;
 use Inbox::Puller;
 use Inbox::Scene;
@@ -17,6 +18,9 @@ my $scene = Inbox::Scene->new('own', 'sync', node => $primary, ms => 5,
 $primary->safe_psql('postgres',
     q{ALTER SYSTEM SET synchronous_standby_names = 'sync_standby'; SELECT pg_reload_conf()});
 $scene->wait_for(q{SELECT count(*) FROM pg_stat_replication WHERE sync_state = 'sync'}, 1, 20);
+my ($standbys) = Inbox::Check->run(dbname => $primary->connstr('postgres'))->facts('standbys');
+is_deeply([ @$standbys{qw(ok value)} ], [ JSON::PP::true, 'COMMIT waits for sync_standby' ],
+    '--check sees the standby');
 my $work = Inbox::Workload->new(count => 600, twice => 60);
 $work->publish($scene->{service}, $scene->{topic});
 my @pullers = map {
