@@ -79,25 +79,27 @@ subtest 'away at the start' => sub {
     wait_for_effects("$_->{kind} a", 20) foreach @all;
 };
 
-$own->create_topic('late');
-create($own, 'deleted');
-my %other = map { $_ => start($own, $_) } qw(late deleted);
+# Where there is no emulator, the one that forgets everything on the way is our own.
+my $steady = Inbox::Service->start('own');
+$steady->create_topic('late');
+create($steady, 'deleted');
+my %other = map { $_ => start($steady, $_) } qw(late deleted);
 
 subtest 'missing' => sub {
     my $event = $other{late}->wait_event('subscription_failed');
     like("$event->{level} $event->{status} $event->{subscription} $event->{hint}",
         qr{^error 404 projects/p/subscriptions/late .*create it; it is waited for},
         "one that is missing is said: $event->{err}");
-    $own->publish('deleted', payments('deleted a', 5));
+    $steady->publish('deleted', payments('deleted a', 5));
     wait_for_effects('deleted a', 5);
-    $own->call('DELETE', '/v1/' . $own->subscription('deleted'));
+    $steady->call('DELETE', '/v1/' . $steady->subscription('deleted'));
     $event = $other{deleted}->wait_event('pull_failed');
     is("$event->{level} $event->{status} $event->{outcome}", 'error 404 not_found',
         "one that was deleted is said: $event->{err}");
     foreach my $name (qw(late deleted))
     {
-        $own->create_subscription($name, $name);
-        $own->publish($name, payments("$name b", 5));
+        $steady->create_subscription($name, $name);
+        $steady->publish($name, payments("$name b", 5));
     }
 };
 
