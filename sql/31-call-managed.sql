@@ -174,8 +174,10 @@ $$;
 COMMENT ON FUNCTION @extschema@.inbox_managed_keep_one(integer, @extschema@.inbox_message, bigint,
 	text) IS 'keeps one message that is parked or expired';
 
+-- The keys once more, as an array of their own: taking messages apart is what costs.
 CREATE FUNCTION @extschema@.inbox_managed_open(messages @extschema@.inbox_message[],
-	given_hash bigint, source text, single boolean, runs boolean) RETURNS text[]
+	given_hash bigint, source text, single boolean, runs boolean,
+	OUT verdicts text[], OUT keys text[])
 	LANGUAGE plpgsql VOLATILE SECURITY DEFINER PARALLEL UNSAFE
 	SET search_path = pg_catalog, pg_temp
 AS $$
@@ -184,13 +186,11 @@ DECLARE
 	src record;
 	claim record;
 	look record;
-	keys text[];
 	hashes bigint[];
 	ordering_keys text[];
 	times timestamptz[];
 	held text[];
 	bad integer;
-	verdicts text[];
 BEGIN
 	SELECT * INTO src FROM @extschema@.inbox_managed_source(source);
 	IF NOT FOUND THEN
@@ -205,8 +205,7 @@ BEGIN
 			u.key IS NULL OR octet_length(u.key) NOT BETWEEN 1 AND 1024
 				OR coalesce(u.source <> source, false) AS bad
 			FROM unnest(messages) WITH ORDINALITY AS u(key, payload, attributes, ordering_key,
-				message_id, publish_time, delivery_attempt, source, n)
-			ORDER BY u.n) AS m;
+				message_id, publish_time, delivery_attempt, source, n)) AS m;
 	IF bad IS NOT NULL THEN
 		IF single THEN
 			PERFORM @extschema@.inbox_managed_check_key(keys[1]);
@@ -216,7 +215,8 @@ BEGIN
 			|| 'SELECT @extschema@.inbox_managed_refuse($1, $2, $3)'
 			USING messages[bad], bad, source;
 	ELSIF keys IS NULL THEN
-		RETURN '{}';
+		verdicts := '{}';
+		RETURN;
 	END IF;
 	IF runs AND NOT pg_try_advisory_xact_lock_shared(src.lock_key) THEN
 		PERFORM pg_advisory_xact_lock_shared(src.lock_key);
@@ -253,7 +253,6 @@ BEGIN
 	THEN
 		PERFORM @extschema@.inbox_durable(true);
 	END IF;
-	RETURN verdicts;
 END
 $$;
 COMMENT ON FUNCTION @extschema@.inbox_managed_open(@extschema@.inbox_message[], bigint, text,

@@ -144,24 +144,24 @@ $$;
 -- errors. The cheapest one fetches the next row from a cursor whose rows are the calls: it is
 -- parsed, but there is nothing to analyse and to plan.
 CREATE FUNCTION @extschema@.inbox_managed_run_rows(messages @extschema@.inbox_message[],
-	verdicts text[], how record, source text) RETURNS jsonb[]
+	keys text[], verdicts text[], how record, source text) RETURNS jsonb[]
 	LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
 AS $$
 DECLARE
 	calls refcursor;
+	next_row text;
 	statement text;
 	result jsonb;
 	results jsonb[];
 BEGIN
 	OPEN calls FOR EXECUTE how.calls USING messages, verdicts, source;
+	next_row := 'FETCH ' OPERATOR(pg_catalog.||) pg_catalog.quote_ident(calls::pg_catalog.text);
 	FOREACH statement IN ARRAY ARRAY(
 		SELECT @extschema@.inbox_managed_mark(u.n::pg_catalog.int4, u.key) OPERATOR(pg_catalog.||)
-			CASE WHEN how.refuses_null AND u.payload IS NULL THEN how.refusal
-				ELSE 'FETCH ' OPERATOR(pg_catalog.||)
-					pg_catalog.quote_ident(calls::pg_catalog.text) END
-		FROM ROWS FROM (pg_catalog.unnest(messages), pg_catalog.unnest(verdicts))
-			WITH ORDINALITY AS u(key, payload, attributes, ordering_key, message_id, publish_time,
-				delivery_attempt, source, verdict, n)
+			CASE WHEN how.refuses_null AND (messages[u.n]).payload IS NULL THEN how.refusal
+				ELSE next_row END
+		FROM ROWS FROM (pg_catalog.unnest(keys), pg_catalog.unnest(verdicts))
+			WITH ORDINALITY AS u(key, verdict, n)
 		WHERE u.verdict OPERATOR(pg_catalog.=) 'applied')
 	LOOP
 		IF how.returns_jsonb THEN
@@ -175,8 +175,9 @@ BEGIN
 	RETURN results;
 END
 $$;
-COMMENT ON FUNCTION @extschema@.inbox_managed_run_rows(@extschema@.inbox_message[], text[], record,
-	text) IS 'runs the handler for those of a batch that are new; what it returned, if that is jsonb';
+COMMENT ON FUNCTION @extschema@.inbox_managed_run_rows(@extschema@.inbox_message[], text[], text[],
+	record, text) IS
+	'runs the handler for those of a batch that are new; what it returned, if that is jsonb';
 
 CREATE FUNCTION @extschema@.inbox_managed_run_each(messages @extschema@.inbox_message[],
 	verdicts text[], how record, source text, numbered boolean) RETURNS jsonb[]
@@ -214,8 +215,8 @@ COMMENT ON FUNCTION @extschema@.inbox_managed_run_each(@extschema@.inbox_message
 	text, boolean) IS 'the same, each call analysed and planned by itself';
 
 -- The result is asked for only where it is kept: what is not jsonb is thrown away.
-CREATE FUNCTION @extschema@.inbox_managed_run(messages @extschema@.inbox_message[], verdicts text[],
-	how record, source text, numbered boolean) RETURNS void
+CREATE FUNCTION @extschema@.inbox_managed_run(messages @extschema@.inbox_message[], keys text[],
+	verdicts text[], how record, source text, numbered boolean) RETURNS void
 	LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
 AS $$
 DECLARE
@@ -224,7 +225,7 @@ BEGIN
 	IF how.calls IS NULL OR pg_catalog.cardinality(messages) OPERATOR(pg_catalog.=) 1 THEN
 		results := @extschema@.inbox_managed_run_each(messages, verdicts, how, source, numbered);
 	ELSE
-		results := @extschema@.inbox_managed_run_rows(messages, verdicts, how, source);
+		results := @extschema@.inbox_managed_run_rows(messages, keys, verdicts, how, source);
 	END IF;
 	IF results IS NOT NULL THEN
 		PERFORM @extschema@.inbox_managed_results(source, messages, verdicts, results);
@@ -232,8 +233,8 @@ BEGIN
 	PERFORM @extschema@.inbox_managed_floor();
 END
 $$;
-COMMENT ON FUNCTION @extschema@.inbox_managed_run(@extschema@.inbox_message[], text[], record, text,
-	boolean) IS 'the second part of a call: runs the handler, as the caller, for what is new';
+COMMENT ON FUNCTION @extschema@.inbox_managed_run(@extschema@.inbox_message[], text[], text[],
+	record, text, boolean) IS 'the second part of a call: runs the handler, as the caller, for what is new';
 
 -- ---- what is called ------------------------------------------------------------------------
 
@@ -245,17 +246,17 @@ DECLARE
 	messages @extschema@.inbox_message[] := ARRAY[
 		ROW(key, payload, NULL, NULL, NULL, NULL, NULL, NULL)::@extschema@.inbox_message];
 	how record;
-	verdicts text[];
+	opened record;
 BEGIN
 	PERFORM @extschema@.inbox_managed_writable('inbox_process()');
 	IF handler IS NULL THEN
 		PERFORM @extschema@.inbox_managed_refuse_handler(NULL, NULL);
 	END IF;
 	how := @extschema@.inbox_managed_handler(handler);
-	verdicts := @extschema@.inbox_managed_open(messages, hash, source, true, true);
-	PERFORM @extschema@.inbox_managed_run(messages, verdicts, how, source, false);
-	PERFORM @extschema@.inbox_managed_close(messages, source, verdicts);
-	RETURN verdicts[1] OPERATOR(pg_catalog.=) 'applied';
+	opened := @extschema@.inbox_managed_open(messages, hash, source, true, true);
+	PERFORM @extschema@.inbox_managed_run(messages, opened.keys, opened.verdicts, how, source, false);
+	PERFORM @extschema@.inbox_managed_close(messages, source, opened.verdicts);
+	RETURN opened.verdicts[1] OPERATOR(pg_catalog.=) 'applied';
 END
 $$;
 COMMENT ON FUNCTION @extschema@.inbox_managed_process(text, bytea, bigint, oid, text) IS
@@ -309,14 +310,14 @@ AS $$
 DECLARE
 	messages @extschema@.inbox_message[] := ARRAY[
 		ROW(key, payload, NULL, NULL, NULL, NULL, NULL, NULL)::@extschema@.inbox_message];
-	verdicts text[];
+	opened record;
 BEGIN
 	PERFORM @extschema@.inbox_managed_writable('inbox_accept()');
-	verdicts := @extschema@.inbox_managed_open(messages, @extschema@.inbox_payload_hash(payload),
+	opened := @extschema@.inbox_managed_open(messages, @extschema@.inbox_payload_hash(payload),
 		source, true, false);
-	PERFORM @extschema@.inbox_managed_close(messages, source, verdicts);
+	PERFORM @extschema@.inbox_managed_close(messages, source, opened.verdicts);
 	PERFORM @extschema@.inbox_managed_floor();
-	RETURN verdicts[1] OPERATOR(pg_catalog.=) 'applied';
+	RETURN opened.verdicts[1] OPERATOR(pg_catalog.=) 'applied';
 END
 $$;
 
@@ -327,7 +328,7 @@ CREATE FUNCTION @extschema@.inbox_process_batch(messages @extschema@.inbox_messa
 AS $$
 DECLARE
 	how record;
-	verdicts text[];
+	opened record;
 BEGIN
 	PERFORM @extschema@.inbox_managed_writable('inbox_process_batch()');
 	IF messages IS NULL THEN
@@ -337,16 +338,16 @@ BEGIN
 			pg_catalog.array_ndims(messages) USING ERRCODE = 'array_subscript_error';
 	ELSIF handler IS NULL THEN
 		PERFORM @extschema@.inbox_managed_refuse_handler(NULL, NULL);
+	ELSIF pg_catalog.array_lower(messages, 1) OPERATOR(pg_catalog.<>) 1 THEN
+		-- A message's number is its place, whatever its subscript.
+		messages := messages[:];
 	END IF;
 	how := @extschema@.inbox_managed_handler(handler);
-	verdicts := @extschema@.inbox_managed_open(messages, NULL, source, false, true);
-	PERFORM @extschema@.inbox_managed_run(messages, verdicts, how, source, true);
-	PERFORM @extschema@.inbox_managed_close(messages, source, verdicts);
-	RETURN QUERY SELECT v.n::pg_catalog.int4, m.key, v.verdict
-		FROM ROWS FROM (pg_catalog.unnest(messages), pg_catalog.unnest(verdicts)) WITH ORDINALITY
-			AS m(key, payload, attributes, ordering_key, message_id, publish_time,
-				delivery_attempt, source, verdict, n),
-			LATERAL (SELECT m.verdict, m.n) AS v(verdict, n);
+	opened := @extschema@.inbox_managed_open(messages, NULL, source, false, true);
+	PERFORM @extschema@.inbox_managed_run(messages, opened.keys, opened.verdicts, how, source, true);
+	PERFORM @extschema@.inbox_managed_close(messages, source, opened.verdicts);
+	RETURN QUERY SELECT v.n::pg_catalog.int4, v.of_key, v.given
+		FROM ROWS FROM (pg_catalog.unnest(opened.keys), pg_catalog.unnest(opened.verdicts))
+			WITH ORDINALITY AS v(of_key, given, n);
 END
 $$;
-

@@ -100,7 +100,7 @@ BEGIN
 	IF failure.handler IS NULL THEN
 		RETURN false;
 	END IF;
-	PERFORM @extschema@.inbox_managed_run(ARRAY[failure.message], '{applied}',
+	PERFORM @extschema@.inbox_managed_run(ARRAY[failure.message], NULL, '{applied}',
 		@extschema@.inbox_managed_handler(@extschema@.inbox_managed_handler_oid(failure.handler)),
 		(failure.message).source, false);
 	PERFORM @extschema@.inbox_managed_resolve(id, payload, key);

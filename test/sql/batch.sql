@@ -97,6 +97,16 @@ SELECT key, payload FROM ledger ORDER BY n;
 SELECT key, inbox_result(key) FROM unnest('{u1,u3,v1,v3,w1,w3}'::text[]) key;
 SELECT count(*) FROM pg_cursors WHERE name <> '';
 
+-- A message's ordinal is its place in the array, whatever its subscript.
+CREATE FUNCTION by_strict(k text, p text) RETURNS void LANGUAGE plpgsql STRICT AS
+	$$ BEGIN INSERT INTO ledger (key, payload) VALUES (k, p); END $$;
+SELECT ('[7:9]=' || array_agg(m)::text) AS shifted
+	FROM unnest(messages('x1=1', 'x2=2', 'u2=other')) m \gset
+SELECT * FROM inbox_process_batch(:'shifted'::inbox_message[], 'by_strict');
+SELECT key, convert_from(payload, 'UTF8') FROM inbox_failure WHERE status = 'conflict' ORDER BY id DESC LIMIT 1;
+SELECT * FROM inbox_process_batch(('[0:1]=' || messages('x3=3', 'x4=4')::text)::inbox_message[], 'by_select');
+SELECT * FROM inbox_process_batch(('[0:1]=' || messages('x5=5', '=6')::text)::inbox_message[], 'by_select');
+
 DROP EXTENSION inbox CASCADE;
-DROP FUNCTION post, nested, before, note, by_select, by_insert, by_block;
+DROP FUNCTION post, nested, before, note, by_select, by_insert, by_block, by_strict;
 DROP TABLE ledger;
