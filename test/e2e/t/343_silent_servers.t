@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: PostgreSQL
-# Servers that take a request and never answer it: the token server, Google's STS, the metadata
-# server, Pub/Sub, a database. The puller works on with the token it has, says what is the matter,
+# Servers that take a request, or a connection, and never answer: the token server, Google's STS, the
+# metadata server, Pub/Sub, a database. The puller works on with the token it has, says what is the matter,
 # asks again and goes on; --check comes to an end, and says it.
 use strict;
 use warnings;
@@ -35,15 +35,18 @@ my %check = (
     sts => [ @pubsub, '--credentials-file', $silent->credentials('external_file') ],
     metadata => [@pubsub],
     pubsub => [ @pubsub, '--credentials-file', $silent->credentials('service_account') ],
+    handshake => [ '--subscription', $service->subscription('silent'), '--endpoint',
+        'https://127.0.0.1:' . $listener->sockport, '--token-file',
+        $silent->write_file('token', "ya29.token\n") ],
     database => [ '--dbname', $database ]);
 my %running;
 foreach my $name (sort keys %check)
 {
-    my %env = ($silent->env, NO_GCE_CHECK => undef);
+    my %env = ($silent->env, NO_GCE_CHECK => undef, NO_PROXY => '127.0.0.1');
     local %ENV = Inbox::Check::environment(%env);
     my $run = $running{$name} = {};
     $run->{harness} = IPC::Run::start([ "$ENV{INBOX_ROOT}/puller/inbox-puller", '--check',
-            @{ $check{$name} } ], '>', \$run->{out}, '2>&1', IPC::Run::timeout(120));
+            @{ $check{$name} } ], '>', \$run->{out}, '2>&1', IPC::Run::timeout(900));
 }
 
 # ---- the puller -----------------------------------------------------------------------------
@@ -112,6 +115,7 @@ my %said = (
     sts => qr{✗ token +https://sts\.googleapis\.com: .*timed out.* → .*HTTPS_PROXY},
     metadata => qr{✗ token +http://127\.0\.0\.1: .*timed out.* → .*metadata server},
     pubsub => qr{✗ subscription +projects/p/subscriptions/silent: .*timed out.* → check --endpoint},
+    handshake => qr{✗ subscription +projects/p/subscriptions/silent: .*time.* → check --endpoint},
     database => qr{✗ database +.*timeout expired.* → check host and port});
 foreach my $name (sort keys %check)
 {

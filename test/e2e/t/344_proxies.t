@@ -86,7 +86,8 @@ consumes('plain', start('plain', { %plain, http_proxy => $proxy }));
 is(asked(), join(', ', map { "$_ " . $service->host } 'GET', 'POST'), 'http_proxy is asked for plain text');
 $google->forget_requests;
 consumes('upper-case', start('upper-case', { %plain, HTTP_PROXY => $proxy, HTTPS_PROXY => $proxy }));
-consumes('left-out', start('left-out', { %plain, http_proxy => $nowhere, NO_PROXY => 'example.com,127.0.0.1' }));
+consumes('left-out', start('left-out',
+        { %plain, http_proxy => $nowhere, NO_PROXY => 'example.com,127.0.0.1' }));
 is(asked(), '', 'neither HTTP_PROXY is, nor one for TLS, nor any where NO_PROXY names the host');
 my $lost = start('lost', { %plain, http_proxy => $nowhere });
 $event = $lost->wait_event('subscription_failed');
