@@ -51,10 +51,14 @@ BEGIN
 			CASE WHEN s.conflict_check THEN 'on' ELSE 'off' END, s.order_policy,
 			coalesce(s.lock_group, 'the source alone')), ', settled_window ' || s.settled_window)
 		INTO set_up;
-	IF force THEN
-		INSERT INTO @extschema@.inbox_audit (source_id, act, detail) VALUES (this_id, 'forced',
-			jsonb_build_object('dedup_window', dedup_window, 'reason', reason));
-	END IF;
+	-- What is set up later leaves no other trace of this.
+	INSERT INTO @extschema@.inbox_audit (source_id, act, detail)
+		SELECT this_id, CASE WHEN force THEN 'forced' ELSE 'configured' END, g.given
+		FROM (SELECT jsonb_strip_nulls(jsonb_build_object('dedup_window', dedup_window,
+			'settled_window', settled_window, 'max_attempts', max_attempts,
+			'conflict_check', conflict_check, 'order_policy', order_policy,
+			'lock_group', lock_group, 'reason', reason)) AS given) g
+		WHERE g.given <> '{}';
 	RETURN set_up;
 END
 $$;

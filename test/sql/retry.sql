@@ -126,6 +126,7 @@ SELECT inbox_configure('u', dedup_window => '44 days', force => true);
 SELECT inbox_configure('u', dedup_window => '44 days', force => true, reason => 'a test');
 SELECT inbox_configure('u', dedup_window => '60 days', max_attempts => 7, conflict_check => false, order_policy => 'park', lock_group => 'g');
 SELECT inbox_configure('u', dedup_window => '0', lock_group => '');
+SELECT event, detail - 'by' AS detail, detail->>'by' = session_user AS by_me FROM inbox_history(NULL, 'u');
 SELECT configured_by = session_user AS by_me, configured_at > created_at AS later FROM inbox_source WHERE name = 'u';
 SELECT inbox_configure('u', max_attempts => 0);
 SELECT inbox_configure('u', order_policy => 'other');
