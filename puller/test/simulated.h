@@ -43,6 +43,7 @@ __wrap_clock_gettime(clockid_t clock, struct timespec *time)
 /* ---- the trace: a hash of all that happened, in its order ----------------------------------- */
 
 static uint64_t trace;
+static int changes_told; /* events "database_changed" */
 
 static void
 trace_text(const char *text)
@@ -69,6 +70,7 @@ __wrap_log_event(enum log_level level, const char *event, ...)
 {
 	trace_number(world_ms);
 	trace_text(event);
+	changes_told += strcmp(event, "database_changed") == 0;
 	if (getenv("TRACE") != NULL)
 	{
 		fprintf(stderr, "%lld %d %s\n", (long long) world_ms, (int) level, event);
@@ -118,7 +120,8 @@ struct call
 {
 	enum call_kind kind;
 	struct puller *puller;
-	int number; /* maxMessages, or seconds */
+	int timeline; /* that the puller had seen when it was sent */
+	int number;	  /* maxMessages, or seconds */
 	size_t count;
 	char **ids;
 	int64_t sent_ms;
@@ -133,8 +136,9 @@ static struct puller pullers[PULLERS_MAX];
 static struct loaded configs[PULLERS_MAX];
 static uint64_t sent; /* requests and transactions so far */
 
-/* When a new request is to be answered; the simulation's own. */
+/* When a new request is to be answered, and what its puller knows; the simulation's own. */
 static int64_t call_due(const struct call *call);
+static int timeline_seen(const struct puller *puller);
 
 static void
 send_call(struct pubsub *pubsub, struct call call, char *const *ids)
@@ -149,6 +153,7 @@ send_call(struct pubsub *pubsub, struct call call, char *const *ids)
 		trace_text(ids[i]);
 	}
 	trace_number((int) call.kind);
+	call.timeline = timeline_seen(call.puller);
 	call.sent_ms = world_ms;
 	call.due_ms = call_due(&call);
 	calls[call_count++] = call;

@@ -6,17 +6,10 @@
 #ifndef INBOX_TEST_SIMULATED_DATABASE_H
 #define INBOX_TEST_SIMULATED_DATABASE_H
 
-#include "simulated_service.h"
+#include "simulated_failure.h"
 
 static int64_t worker_due[PULLERS_MAX][WORKERS_MAX];
-/* As --halt-after. A source where nothing can be applied any more is resumed by a person. */
-#define HALT_AFTER 7
-#define PERSON_MS 600000
-
-static int64_t database_away; /* until then */
-static int64_t applied_ms;	  /* the last time */
-static int64_t halted_ms;	  /* since then; 0: not */
-static int slow;			  /* percent of the transactions */
+static int slow; /* percent of the transactions */
 
 static int64_t *
 due_of(const struct worker *worker)
@@ -30,17 +23,34 @@ connect_begins(struct worker *worker)
 	*due_of(worker) = world_ms + 1 + chance(200);
 }
 
-static void
-transaction_begins(struct worker *worker)
-{
-	*due_of(worker) = world_ms + 1 + chance(happens(slow) ? 20000 : 300);
-}
-
 /* Copies of a key are one message. */
 static int
 index_of(const struct message *message)
 {
 	return atoi(message->key);
+}
+
+static void
+note_loss(const struct worker *worker)
+{
+	struct message **messages;
+	size_t count = worker->batch != NULL ? batch_run(worker->batch, &messages) : 0;
+
+	for (size_t i = 0; i < count; i++)
+	{
+		items[index_of(messages[i])].losses++;
+	}
+}
+
+/* Whatever an old primary does may be lost with it. */
+static void
+transaction_begins(struct worker *worker)
+{
+	*due_of(worker) = world_ms + 1 + chance(happens(slow) ? 20000 : 300);
+	if (timeline_of(worker) != newest)
+	{
+		note_loss(worker);
+	}
 }
 
 /* An earlier message of the ordering key has failed, and does not come before it in this call. */
@@ -58,7 +68,7 @@ is_held_back(struct message *const *messages, size_t place)
 			before |= index_of(messages[j]) == i;
 		}
 		if (items[index].ordering_key != 0 && items[i].ordering_key == items[index].ordering_key &&
-			items[i].attempts > 0 && !items[i].claimed && !before)
+			database->rows[i].attempts > 0 && !database->rows[i].claimed && !before)
 		{
 			return true;
 		}
@@ -66,23 +76,30 @@ is_held_back(struct message *const *messages, size_t place)
 	return false;
 }
 
-/* The order of the ordering key: whatever was published before has ended. */
+/*
+ * The order of the ordering key: whatever was published before has ended, or is lost. What an old
+ * primary does in the end nobody will see.
+ */
 static void
-apply(int index)
+check_order(int index)
 {
 	for (int i = 0; i < index; i++)
 	{
-		if (ordered && items[index].ordering_key != 0 &&
+		if (ordered && database == &databases[newest] && items[index].ordering_key != 0 &&
 			items[i].ordering_key == items[index].ordering_key)
 		{
-			assert_true(items[i].claimed);
+			assert_true(database->rows[i].claimed || missing[i]);
 		}
 	}
-	items[index].claimed = true;
-	items[index].attempts = 0;
-	items[index].noted = false;
-	items[index].retry_ms = 0;
-	applied_ms = world_ms;
+}
+
+static void
+apply(int index)
+{
+	check_order(index);
+	database->rows[index] =
+		(struct row){.claimed = true, .failed_ms = database->rows[index].failed_ms};
+	database->applied_ms = world_ms;
 }
 
 static bool
@@ -98,9 +115,9 @@ find_failing(struct message *const *messages, size_t count)
 {
 	for (size_t i = 0; i < count; i++)
 	{
-		const struct item *item = &items[index_of(messages[i])];
+		int index = index_of(messages[i]);
 
-		if (!item->claimed && !is_held_back(messages, i) && fails(item))
+		if (!database->rows[index].claimed && !is_held_back(messages, i) && fails(&items[index]))
 		{
 			return (int) i + 1;
 		}
@@ -113,9 +130,10 @@ kills(struct message *const *messages, size_t count)
 {
 	for (size_t i = 0; i < count; i++)
 	{
-		const struct item *item = &items[index_of(messages[i])];
+		int index = index_of(messages[i]);
 
-		if (!item->claimed && !is_held_back(messages, i) && item->kind == KIND_KILLER)
+		if (!database->rows[index].claimed && !is_held_back(messages, i) &&
+			items[index].kind == KIND_KILLER)
 		{
 			return true;
 		}
@@ -131,9 +149,9 @@ process(struct message *const *messages, size_t count)
 	for (size_t i = 0; i < count; i++)
 	{
 		int index = index_of(messages[i]);
-		const char *verdict = items[index].claimed		  ? "duplicate"
-							  : is_held_back(messages, i) ? "later"
-														  : "applied";
+		const char *verdict = database->rows[index].claimed ? "duplicate"
+							  : is_held_back(messages, i)	? "later"
+															: "applied";
 
 		if (strcmp(verdict, "applied") == 0)
 		{
@@ -145,111 +163,23 @@ process(struct message *const *messages, size_t count)
 	return rows;
 }
 
-/* So many messages failed and none was applied between. */
-static bool
-is_halted(const struct item *item)
-{
-	int others = 0;
-
-	for (int i = 0; i < item_count; i++)
-	{
-		others += items[i].failed_ms > applied_ms && &items[i] != item;
-	}
-	if (others + 1 < HALT_AFTER)
-	{
-		return false;
-	}
-	halted_ms = halted_ms > applied_ms ? halted_ms : world_ms;
-	if (world_ms >= halted_ms + PERSON_MS)
-	{
-		applied_ms = world_ms;
-	}
-	return true;
-}
-
-/*
- * What may be held against a message: what its handler raised, a timeout of a transaction it was
- * in, and the loss of a connection it was on. What is nobody's fault is not recorded.
- */
-static void
-check_blame(const struct item *item, const char *sqlstate)
-{
-	assert_non_null(sqlstate);
-	if (strcmp(sqlstate, "IX006") == 0)
-	{
-		assert_true(item->losses > 0);
-	}
-	else if (strcmp(sqlstate, "57014") == 0)
-	{
-		assert_true(item->timeouts > 0);
-	}
-	else
-	{
-		assert_string_equal(sqlstate, item->kind == KIND_DEFERRED ? "23503" : "P0001");
-		assert_true(item->tries > 0);
-	}
-}
-
-static int64_t
-pause_ms(const struct item *item)
-{
-	return INT64_C(1000) << (item->attempts < 9 ? item->attempts : 9);
-}
-
-/* Unless the source is halted, when nothing is counted anyway. */
-static bool
-rests(const struct item *item)
-{
-	return !item->noted && world_ms < item->retry_ms && halted_ms <= applied_ms;
-}
-
-/*
- * As inbox_fail() counts: once a pause, and an attempt that was noted before it was made is not
- * counted again.
- */
-static const char *
-count_failure(struct item *item, const char *sqlstate)
-{
-	bool note = strcmp(sqlstate, "IX006") == 0;
-	bool patient = strcmp(sqlstate, "57014") == 0;
-
-	if (rests(item))
-	{
-		item->noted = note;
-		return "retrying";
-	}
-	if (is_halted(item))
-	{
-		return "halted";
-	}
-	item->failed_ms = world_ms;
-	item->attempts += !note && !item->noted;
-	item->dead = item->attempts >= 5 && !patient;
-	item->claimed = item->dead;
-	item->attempts += note && !item->dead;
-	item->noted = note;
-	item->retry_ms = world_ms + pause_ms(item);
-	/* Of each attempt there must have been one. */
-	assert_true(item->attempts <= item->tries + item->timeouts + item->losses);
-	return item->dead ? "dead" : "retrying";
-}
-
 static PGresult *
 record_failure(const struct worker *worker)
 {
-	struct item *item = &items[index_of(worker->failed)];
+	const struct item *item = &items[index_of(worker->failed)];
+	const struct row *row = &database->rows[index_of(worker->failed)];
 	PGresult *rows = new_rows(3);
 	const char *verdict = "duplicate";
 	int64_t rest;
 
 	check_blame(item, worker->failure.sqlstate);
-	if (!item->claimed)
+	if (!row->claimed)
 	{
 		verdict = count_failure(item, worker->failure.sqlstate);
 	}
-	rest = strcmp(verdict, "retrying") == 0 ? item->retry_ms - world_ms : pause_ms(item);
+	rest = strcmp(verdict, "retrying") == 0 ? row->retry_ms - world_ms : pause_ms(row);
 	set_text(rows, 0, 0, verdict);
-	set_int(rows, 0, 1, item->attempts);
+	set_int(rows, 0, 1, row->attempts);
 	set_double(rows, 0, 2, (double) rest / 1000);
 	return rows;
 }
@@ -258,13 +188,7 @@ record_failure(const struct worker *worker)
 static void
 lose(struct worker *worker)
 {
-	struct message **messages;
-	size_t count = worker->batch != NULL ? batch_run(worker->batch, &messages) : 0;
-
-	for (size_t i = 0; i < count; i++)
-	{
-		items[index_of(messages[i])].losses++;
-	}
+	note_loss(worker);
 	lose_connection(worker);
 }
 
@@ -318,7 +242,7 @@ answer_run(struct worker *worker)
 	size_t count = batch_run(worker->batch, &messages);
 	int failing = find_failing(messages, count);
 
-	if (kills(messages, count) || world_ms < database_away || faulty(10))
+	if (kills(messages, count) || is_away(worker) || faulty(10))
 	{
 		lose(worker);
 	}
@@ -345,12 +269,15 @@ answer_worker(struct worker *worker)
 {
 	if (worker->db.state == DB_CONNECTING)
 	{
-		world_ms < database_away || faulty(30) ? not_connected(worker)
-											   : connected(worker, "00000001");
+		world_ms < database_away || faulty(30) ? not_connected(worker) : connect_to_newest(worker);
+		return;
 	}
-	else if (worker->work == WORK_FAIL)
+	database = &databases[timeline_of(worker)];
+	if (worker->work == WORK_FAIL)
 	{
-		faulty(10) ? refuse(worker, "53300", 0) : commit(worker, record_failure(worker));
+		is_away(worker) ? lose(worker)
+		: faulty(10)	? refuse(worker, "53300", 0)
+						: commit(worker, record_failure(worker));
 	}
 	else
 	{
@@ -365,10 +292,11 @@ abandon(struct worker *worker)
 	struct message **messages;
 	size_t count;
 
-	if (worker->db.state != DB_BUSY || happens(50))
+	if (worker->db.state != DB_BUSY || is_away(worker) || happens(50))
 	{
 		return;
 	}
+	database = &databases[timeline_of(worker)];
 	if (worker->work == WORK_FAIL)
 	{
 		PQclear(record_failure(worker));

@@ -41,6 +41,10 @@ all_ended(void)
 			return false;
 		}
 	}
+	if (seek_ms != 0)
+	{
+		return false;
+	}
 	for (int i = 0; i < puller_count; i++)
 	{
 		if (pullers[i].board.held > 0)
@@ -60,7 +64,7 @@ sooner(int64_t one, int64_t other)
 static int64_t
 next_event(void)
 {
-	int64_t next = world_ms + 60000;
+	int64_t next = seek_ms != 0 ? sooner(seek_ms, world_ms + 60000) : world_ms + 60000;
 
 	for (int i = 0; i < item_count; i++)
 	{
@@ -90,6 +94,30 @@ next_event(void)
 	return next;
 }
 
+/* What was acknowledged and is not in what was the standby is lost until somebody seeks. */
+static void
+fail_over(void)
+{
+	for (int i = 0; i < puller_count; i++)
+	{
+		for (int j = 0; j < pullers[i].workers; j++)
+		{
+			if (pullers[i].worker[j].db.state == DB_BUSY)
+			{
+				note_loss(&pullers[i].worker[j]);
+			}
+		}
+	}
+	promote_standby();
+	for (int i = 0; i < item_count; i++)
+	{
+		if (items[i].state == ACKED && !newest_row(items[i].key)->claimed)
+		{
+			note_lost(items[i].key);
+		}
+	}
+}
+
 /* Connections that are idle find it out at once. */
 static void
 begin_outage(void)
@@ -102,13 +130,19 @@ begin_outage(void)
 		return;
 	}
 	database_away = end;
+	if (newest + 1 < TIMELINES_MAX && happens(40))
+	{
+		fail_over();
+	}
 	for (int i = 0; i < puller_count; i++)
 	{
 		for (int j = 0; j < pullers[i].workers; j++)
 		{
-			if (pullers[i].worker[j].db.state == DB_IDLE)
+			struct worker *worker = &pullers[i].worker[j];
+
+			if (worker->db.state == DB_IDLE && is_away(worker))
 			{
-				not_connected(&pullers[i].worker[j]);
+				not_connected(worker);
 			}
 		}
 	}
@@ -144,6 +178,7 @@ kill_and_start(int place)
 		json_object_put(failures);
 	}
 	end_puller(place);
+	seen[place] = 0;
 	start(place);
 }
 
@@ -167,12 +202,14 @@ stop_puller(int place)
 static void
 step(void)
 {
+	seek();
 	end_leases();
 	deliver_again();
 	while (answer_calls() || answer_workers())
 	{
 		end_leases();
 	}
+	replicate();
 	if (faulty(5))
 	{
 		begin_outage();
@@ -196,9 +233,7 @@ begin_world(uint64_t seed)
 	exactly_once = happens(50);
 	ordered = happens(75);
 	service_away = 0;
-	database_away = 0;
-	applied_ms = 0;
-	halted_ms = 0;
+	begin_databases();
 	deadline_s = happens(50) ? 10 : 30;
 	publish();
 	puller_count = 1 + chance(PULLERS_MAX);
@@ -224,9 +259,10 @@ run(uint64_t seed)
 	}
 	for (int i = 0; i < item_count; i++)
 	{
+		assert_true(newest_row(items[i].key)->claimed);
 		if (items[i].key == i && items[i].kind >= KIND_POISON)
 		{
-			assert_true(items[i].dead);
+			assert_true(newest_row(i)->dead);
 		}
 	}
 	while (puller_count > 0)

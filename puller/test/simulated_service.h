@@ -6,9 +6,8 @@
 #ifndef INBOX_TEST_SIMULATED_SERVICE_H
 #define INBOX_TEST_SIMULATED_SERVICE_H
 
-#include "simulated.h"
+#include "simulated_cluster.h"
 
-#define ITEMS_MAX 60
 #define KEYS 5
 #define FAULTS_END_MS INT64_C(600000)
 
@@ -36,16 +35,10 @@ struct item
 	} state;
 	int delivery;
 	int64_t lease_end;
-	/* the database */
-	bool claimed;
-	bool dead;
+	/* what went wrong with it, whatever is recorded of that */
 	int tries;	  /* that failed */
 	int timeouts; /* of transactions it was in */
 	int losses;	  /* of connections it was on */
-	int attempts; /* that were recorded; 0: no row of a failure */
-	bool noted;	  /* the last one before it was made */
-	int64_t failed_ms;
-	int64_t retry_ms; /* nothing is counted before */
 };
 
 static struct item items[ITEMS_MAX];
@@ -85,6 +78,24 @@ deliver_again(void)
 	if (faulty(2))
 	{
 		return_item(chance(item_count));
+	}
+}
+
+/* Back to before the first message. */
+static void
+seek(void)
+{
+	if (seek_ms == 0 || world_ms < seek_ms)
+	{
+		return;
+	}
+	seek_ms = 0;
+	for (int i = 0; i < item_count; i++)
+	{
+		if (items[i].state == ACKED)
+		{
+			items[i].state = WAITING;
+		}
 	}
 }
 
@@ -195,9 +206,10 @@ acknowledge(const struct call *call, struct json_object *failures)
 	for (size_t i = 0; i < call->count; i++)
 	{
 		struct item *item = find_item(call->ids[i]);
+		int key = items[atoi(call->ids[i])].key;
 
 		/* The promise: acknowledged is only what has ended. */
-		assert_true(items[items[atoi(call->ids[i])].key].claimed);
+		assert_true(databases[call->timeline].rows[key].claimed);
 		if (item == NULL)
 		{
 			note_failed(failures, call->ids[i], "PERMANENT_FAILURE_INVALID_ACK_ID");
@@ -209,6 +221,10 @@ acknowledge(const struct call *call, struct json_object *failures)
 		else
 		{
 			item->state = ACKED;
+			if (!newest_row(key)->claimed)
+			{
+				note_lost(key);
+			}
 		}
 	}
 }
