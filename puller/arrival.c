@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "lane.h"
 #include "lease.h"
 
 /*
@@ -78,7 +79,8 @@ arrival_hold(struct puller *puller, struct message *message, int64_t lease_start
 	note_size(&puller->pull, message->size);
 	puller->metrics.pulled++;
 	message->label = label_of(&puller->metrics.label, message->attributes);
-	if (message->lane != NULL)
+	/* Where it is alone in its lane, there is nothing to look for among all that is ready. */
+	if (message->lane != NULL && message->lane->held > 1)
 	{
 		drop_ended(&puller->board, message);
 		keep_place(puller, message);

@@ -110,6 +110,7 @@ take_token(struct auth *auth, const char *token)
 	if (auth->header == NULL || strcmp(auth->header, header) != 0)
 	{
 		auth->version++;
+		auth->taken_ms = clock_ms();
 		auth->refused = false;
 	}
 	memory_forget(auth->header);

@@ -38,6 +38,7 @@ struct auth
 	char *header;				  /* "Authorization: Bearer …"; NULL until there is a token */
 	char *quota_header;			  /* "x-goog-user-project: …", or NULL */
 	unsigned version;			  /* of the token: counts those there were */
+	int64_t taken_ms;			  /* when this version came, if any did */
 	int64_t expires_ms;			  /* CLOCK_NEVER: nobody knows */
 	int64_t next_ms;			  /* when it is renewed, or the file looked at */
 	int64_t forced_ms;			  /* after a refusal: not before */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: PostgreSQL */
 #include <stdlib.h>
 
-#include "access.h"
+#include "config_credential.h"
 #include "check.h"
 #include "clock.h"
 #include "memory.h"
@@ -74,7 +74,7 @@ check_credentials(struct check *check, struct auth *auth)
 	bool ready;
 
 	fault_free(&check->complaint);
-	if (!access_check(check->config, &check->complaint))
+	if (!config_credential_check(check->config, &check->complaint))
 	{
 		check_complain(check, "credentials");
 		check_report_note(&check->report, "the rest",

@@ -89,11 +89,7 @@ connector_open(const char *conninfo, const char *password)
 static void
 forget_password(struct attempt *attempt)
 {
-	if (attempt->password != NULL)
-	{
-		explicit_bzero(attempt->password, strlen(attempt->password));
-	}
-	free(attempt->password);
+	memory_forget(attempt->password);
 	attempt->password = NULL;
 }
 

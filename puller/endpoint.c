@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "access.h"
+#include "config_credential.h"
 #include "memory.h"
 
 #define EMULATOR_VARIABLE "PUBSUB_EMULATOR_HOST"
@@ -103,5 +103,5 @@ endpoint_settle(struct config *config, struct fault *fault)
 	}
 	curl_url_cleanup(url);
 	/* --check reports them as a fact among others. */
-	return settled && (config->check || access_check(config, fault));
+	return settled && (config->check || config_credential_check(config, fault));
 }

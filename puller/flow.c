@@ -77,35 +77,6 @@ const struct db_events flow_db_events = {
 	.down = db_down,
 };
 
-static void
-take_password(void *context, const char *token)
-{
-	struct worker *worker = context;
-
-	if (token != NULL)
-	{
-		db_connect(&worker->db, token);
-	}
-	else
-	{
-		db_no_password(&worker->db);
-	}
-}
-
-static void
-connect_worker(struct worker *worker)
-{
-	if (worker->puller->config->db_auth == DB_AUTH_GCP_IAM)
-	{
-		db_await_password(&worker->db);
-		iam_ask(worker->puller->http, worker->puller->config, take_password, worker);
-	}
-	else
-	{
-		db_connect(&worker->db, NULL);
-	}
-}
-
 /* One attempt at a time while none is up, so that a server that starts is not stormed. */
 static void
 connect_workers(struct puller *puller, int64_t now)
@@ -125,7 +96,7 @@ connect_workers(struct puller *puller, int64_t now)
 		}
 		else if (db->state == DB_DOWN && now >= db->retry_ms)
 		{
-			connect_worker(&puller->worker[i]);
+			iam_connect(puller->http, puller->config, db);
 			if (!up)
 			{
 				return;

@@ -7,6 +7,7 @@
 
 #include "clock.h"
 #include "text.h"
+#include "utf8.h"
 
 /* A pull that has gone well for longer than a connection takes to fail has got through. */
 #define PULL_GOES_WELL_MS 12000
@@ -113,6 +114,7 @@ set(struct health_check *check, const char *name, bool ready, bool ok, const cha
 	va_start(arguments, format);
 	vsnprintf(check->text, sizeof(check->text), format, arguments);
 	va_end(arguments);
+	utf8_trim(check->text);
 }
 
 static long long

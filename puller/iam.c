@@ -55,3 +55,32 @@ iam_ask(struct http *http, const struct config *config, iam_callback callback, v
 	spec.context = question;
 	token_fetch(http, credential, &spec);
 }
+
+static void
+take_password(void *context, const char *token)
+{
+	struct db *db = context;
+
+	if (token != NULL)
+	{
+		db_connect(db, token);
+	}
+	else
+	{
+		db_no_password(db);
+	}
+}
+
+void
+iam_connect(struct http *http, const struct config *config, struct db *db)
+{
+	if (config->db_auth == DB_AUTH_GCP_IAM)
+	{
+		db_await_password(db);
+		iam_ask(http, config, take_password, db);
+	}
+	else
+	{
+		db_connect(db, NULL);
+	}
+}

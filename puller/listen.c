@@ -10,7 +10,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "answer_http.h"
+#include "route.h"
 #include "clock.h"
 #include "listen_address.h"
 #include "log.h"
@@ -45,7 +45,7 @@ struct listen
 	TAILQ_HEAD(, client) clients; /* the oldest first; without those that have ended */
 	size_t client_count;
 	struct puller *puller; /* during listen_step() */
-	struct answer_http *answers;
+	struct routes *answers;
 };
 
 /* ---- clients ----------------------------------------------------------------------------------- */
@@ -122,7 +122,7 @@ take_request(void *context, struct MHD_Connection *connection, const char *path,
 	(void) body;
 	(void) body_size;
 	(void) state;
-	return answer_http_send(listen->answers, listen->puller, connection, path, method);
+	return route_send(listen->answers, listen->puller, connection, path, method);
 }
 
 /* ---- the socket -------------------------------------------------------------------------------- */
@@ -193,11 +193,11 @@ listen_new(const char *value)
 	}
 	listen = memory_new(sizeof(*listen));
 	TAILQ_INIT(&listen->clients);
-	listen->answers = answer_http_new();
+	listen->answers = route_new();
 	if (!start(listen, file))
 	{
 		close(file);
-		answer_http_free(listen->answers);
+		route_free(listen->answers);
 		free(listen);
 		return NULL;
 	}
@@ -214,7 +214,7 @@ listen_free(struct listen *listen)
 		return;
 	}
 	MHD_stop_daemon(listen->daemon);
-	answer_http_free(listen->answers);
+	route_free(listen->answers);
 	free(listen);
 }
 
@@ -227,9 +227,8 @@ rests(const struct listen *listen)
 }
 
 int
-listen_descriptor(const struct listen *listen, int64_t now)
+listen_descriptor(const struct listen *listen)
 {
-	(void) now;
 	return rests(listen) ? -1 : listen->epoll;
 }
 

@@ -17,7 +17,7 @@ struct listen *listen_new(const char *value);
 void listen_free(struct listen *listen);
 
 /* What to wait for: a descriptor that is readable, or -1 while it rests. */
-int listen_descriptor(const struct listen *listen, int64_t now);
+int listen_descriptor(const struct listen *listen);
 
 /* When listen_step() has something to do next by itself. */
 int64_t listen_deadline(const struct listen *listen, int64_t now);

@@ -9,6 +9,7 @@
 #include "log.h"
 #include "memory.h"
 #include "puller.h"
+#include "utf8.h"
 #include "work.h"
 
 /* What is older than this is asked for again, while somebody looks. */
@@ -132,6 +133,7 @@ look_answered(struct puller *puller, const struct db_answer *answer)
 			 answer->message != NULL ? answer->message : "the connection was lost",
 			 answer->sqlstate != NULL ? ", SQLSTATE " : "",
 			 answer->sqlstate != NULL ? answer->sqlstate : "");
+	utf8_trim(look->error);
 	log_event(LOG_INFO, "look_failed", "sqlstate", LOG_TEXT, answer->sqlstate, "err", LOG_TEXT,
 			  answer->message, "hint", LOG_TEXT,
 			  "page and metrics lack what only the database knows; messages are not concerned. "

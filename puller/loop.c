@@ -118,7 +118,7 @@ wait_for_something(struct puller *puller, int signals)
 	if (puller->listen != NULL)
 	{
 		int64_t sooner = listen_deadline(puller->listen, now);
-		int descriptor = listen_descriptor(puller->listen, now);
+		int descriptor = listen_descriptor(puller->listen);
 
 		deadline = sooner < deadline ? sooner : deadline;
 		files[count].fd = descriptor;
@@ -145,19 +145,12 @@ wait_for_something(struct puller *puller, int signals)
 static void
 note_time(struct puller *puller, int64_t now)
 {
-	struct metrics *metrics = &puller->metrics;
-
 	log_step(false);
 	notify_step(&puller->notify, puller, now);
 	if (now >= puller->history.end_ms)
 	{
-		history_take(&puller->history, metrics, puller->board.held, (int) health_state(puller, now),
-					 now);
-	}
-	if (metrics->token_version != puller->auth.version)
-	{
-		metrics->token_version = puller->auth.version;
-		metrics->token_ms = now;
+		history_take(&puller->history, &puller->metrics, puller->board.held,
+					 (int) health_state(puller, now), now);
 	}
 }
 

@@ -4,12 +4,11 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "clock.h"
 
 void
 metrics_init(struct metrics *metrics, const char *label)
 {
-	*metrics = (struct metrics){.token_ms = CLOCK_NEVER};
+	*metrics = (struct metrics){0};
 	label_init(&metrics->label, label);
 	histogram_init(&metrics->batch_size, histogram_sizes, histogram_size_count);
 	histogram_init(&metrics->handler, histogram_durations, histogram_duration_count);

@@ -61,8 +61,6 @@ struct metrics
 	struct histogram transaction;		 /* seconds from BEGIN to the answer to COMMIT */
 	struct histogram age;				 /* seconds from publishing to the commit */
 	double age_max;						 /* since history.c took it last */
-	unsigned token_version;				 /* of the token that was seen last */
-	int64_t token_ms;					 /* when it was seen first; CLOCK_NEVER: none was */
 };
 
 /* "label" is the value of --label, or NULL. */

@@ -13,8 +13,6 @@
 #define PULL_TIMEOUT_MS 120000
 /* Short, because an acknowledgement can be sent again while the lease still runs. */
 #define CALL_TIMEOUT_MS 10000
-/* The permission that pulling and acknowledging take. */
-#define CONSUME "pubsub.subscriptions.consume"
 #define ANSWER_LIMIT ((size_t) 1024 * 1024)
 
 struct call
@@ -212,7 +210,7 @@ pubsub_pull(struct pubsub *pubsub, int max_messages, pubsub_callback callback, v
 {
 	struct call *call = new_call(pubsub, ":pull", callback, context);
 
-	call->permission = CONSUME;
+	call->permission = PUBSUB_CONSUME;
 	call->body = memory_format("{\"maxMessages\":%d}", max_messages);
 	call->response_limit = (size_t) pubsub->config->max_response;
 	call->timeout_ms = PULL_TIMEOUT_MS;
@@ -250,7 +248,7 @@ pubsub_acknowledge(struct pubsub *pubsub, char *const *ack_ids, size_t count,
 {
 	struct call *call = new_call(pubsub, ":acknowledge", callback, context);
 
-	call->permission = CONSUME;
+	call->permission = PUBSUB_CONSUME;
 	call->body = write_ids(ack_ids, count, "");
 	FAULT_URL("ack-send", call->url);
 	send_call(call);
@@ -263,7 +261,7 @@ pubsub_modify_ack_deadline(struct pubsub *pubsub, char *const *ack_ids, size_t c
 	struct call *call = new_call(pubsub, ":modifyAckDeadline", callback, context);
 	char tail[64];
 
-	call->permission = CONSUME;
+	call->permission = PUBSUB_CONSUME;
 	snprintf(tail, sizeof(tail), ",\"ackDeadlineSeconds\":%d", seconds);
 	call->body = write_ids(ack_ids, count, tail);
 	FAULT_URL("modack-send", call->url);
@@ -294,7 +292,7 @@ pubsub_seek(struct pubsub *pubsub, const char *time, pubsub_callback callback, v
 {
 	struct call *call = new_call(pubsub, ":seek", callback, context);
 
-	call->permission = CONSUME;
+	call->permission = PUBSUB_CONSUME;
 	call->body = memory_format("{\"time\":\"%s\"}", time);
 	send_call(call);
 }

@@ -11,6 +11,7 @@
 #include "fault_point.h"
 #include "log.h"
 #include "memory.h"
+#include "utf8.h"
 
 /* A response that came sooner than this was waiting for us: there is more where it came from. */
 #define AT_ONCE_MS 1000
@@ -71,6 +72,7 @@ note_trouble(struct puller *puller, const char *error)
 
 	pull->failing_since = pull->failing_since != CLOCK_NEVER ? pull->failing_since : clock_ms();
 	snprintf(pull->trouble, sizeof(pull->trouble), "%s", error != NULL ? error : "");
+	utf8_trim(pull->trouble);
 }
 
 static void

@@ -132,37 +132,6 @@ purge_free(struct purge *purge)
 }
 
 static void
-take_password(void *context, const char *token)
-{
-	struct db *db = context;
-
-	if (token != NULL)
-	{
-		db_connect(db, token);
-	}
-	else
-	{
-		db_no_password(db);
-	}
-}
-
-static void
-connect_purge(struct puller *puller)
-{
-	struct db *db = &puller->purge.db;
-
-	if (puller->config->db_auth == DB_AUTH_GCP_IAM)
-	{
-		db_await_password(db);
-		iam_ask(puller->http, puller->config, take_password, db);
-	}
-	else
-	{
-		db_connect(db, NULL);
-	}
-}
-
-static void
 send_batch(struct purge *purge, int64_t now)
 {
 	struct db_statement statement = {
@@ -210,7 +179,7 @@ purge_step(struct puller *puller, int64_t now)
 	else if (purge->db.state == DB_DOWN && now >= purge->db.retry_ms &&
 			 puller->worker[0].db.state >= DB_IDLE)
 	{
-		connect_purge(puller);
+		iam_connect(puller->http, puller->config, &purge->db);
 	}
 }
 

@@ -7,7 +7,6 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
-#include "clock.h"
 #include "exposition.h"
 #include "health.h"
 
@@ -98,9 +97,9 @@ write_pubsub(const struct puller *puller, int64_t now, struct buffer *out)
 	count(out, "inbox_lease_extensions_total", puller->lease.extended, "Extended leases.");
 	count(out, "inbox_leases_expired_total", puller->lease.expired,
 		  "Leases that ended while the message was held.");
-	if (metrics->token_ms != CLOCK_NEVER)
+	if (puller->auth.version > 0)
 	{
-		gauge(out, "inbox_token_age_seconds", (double) (now - metrics->token_ms) / 1000,
+		gauge(out, "inbox_token_age_seconds", (double) (now - puller->auth.taken_ms) / 1000,
 			  "Since the access token for Pub/Sub was taken.");
 	}
 }

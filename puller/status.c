@@ -308,9 +308,9 @@ put_requests(const struct puller *puller, int64_t now, json *status)
 	put_int(requests, "acked", puller->ack.acked);
 	put_int(requests, "acks_lost", puller->ack.lost);
 	put_text(requests, "credentials", auth_kind(&puller->auth));
-	if (metrics->token_ms != CLOCK_NEVER)
+	if (puller->auth.version > 0)
 	{
-		put_seconds(requests, "token_age", (double) (now - metrics->token_ms) / 1000);
+		put_seconds(requests, "token_age", (double) (now - puller->auth.taken_ms) / 1000);
 	}
 }
 

@@ -8,6 +8,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <string.h>
 
 /* The length of the character at the start of "text", 1 to 4; 0 when it is not well-formed. */
 static inline size_t
@@ -57,6 +58,22 @@ utf8_valid(const char *text, size_t size)
 		size -= length;
 	}
 	return true;
+}
+
+/* Takes the beginning of a character off the end of a text that was cut by bytes. */
+static inline void
+utf8_trim(char *text)
+{
+	size_t size = strlen(text), last = size;
+
+	while (last > 0 && size - last < 3 && ((unsigned char) text[last - 1] & 0xC0) == 0x80)
+	{
+		last--;
+	}
+	if (last > 0 && utf8_character(text + last - 1, size - last + 1) != size - last + 1)
+	{
+		text[last - 1] = '\0';
+	}
 }
 
 #endif

@@ -157,7 +157,8 @@ what_is_now_is_said_as_it_is(void **state)
 	puller.workers = 3;
 	puller.worker[0].db.state = DB_IDLE;
 	puller.worker[2].db.state = DB_IDLE;
-	puller.metrics.token_ms = NOW - 61500;
+	puller.auth.version = 1;
+	puller.auth.taken_ms = NOW - 61500;
 	puller.contention.exclusive = true;
 	puller.contention.until = NOW + 1;
 	puller.halted = true;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: PostgreSQL */
-#include "answer_http.h"
+#include "route.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -19,7 +19,7 @@
 
 #define TEXT "text/plain; charset=utf-8"
 
-struct answer_http
+struct routes
 {
 	char *page_policy;
 };
@@ -27,17 +27,17 @@ struct answer_http
 /* Writes the body; returns the status. */
 typedef unsigned (*writer)(struct puller *puller, int64_t now, struct buffer *out);
 
-struct answer_http *
-answer_http_new(void)
+struct routes *
+route_new(void)
 {
-	struct answer_http *answers = memory_new(sizeof(*answers));
+	struct routes *answers = memory_new(sizeof(*answers));
 
 	answers->page_policy = page_policy();
 	return answers;
 }
 
 void
-answer_http_free(struct answer_http *answers)
+route_free(struct routes *answers)
 {
 	free(answers->page_policy);
 	free(answers);
@@ -171,8 +171,8 @@ add_headers(struct MHD_Response *response, const struct route *route, const char
 }
 
 enum MHD_Result
-answer_http_send(struct answer_http *answers, struct puller *puller,
-				 struct MHD_Connection *connection, const char *path, const char *method)
+route_send(struct routes *answers, struct puller *puller, struct MHD_Connection *connection,
+		   const char *path, const char *method)
 {
 	const struct route *route = find_route(path, method);
 	struct MHD_Response *response;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: PostgreSQL */
-#include "access.h"
+#include "config_credential.h"
 
 #include <openssl/err.h>
 #include <openssl/pem.h>
@@ -169,7 +169,7 @@ check_database(const struct config *config, struct fault *fault)
 }
 
 bool
-access_check(const struct config *config, struct fault *fault)
+config_credential_check(const struct config *config, struct fault *fault)
 {
 	return check_ca_file(config, fault) && check_quota_project(fault) &&
 		   check_pubsub(config, fault) && check_database(config, fault);
