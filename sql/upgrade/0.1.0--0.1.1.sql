@@ -35,7 +35,8 @@ COMMENT ON COLUMN @extschema@.inbox_audit.source_id IS 'inbox_source.id';
 COMMENT ON COLUMN @extschema@.inbox_audit.failure_id IS
 	'inbox_failure.id; NULL where the act was about the source';
 COMMENT ON COLUMN @extschema@.inbox_audit.act IS
-	'retried (and failed again), taken over, moved (another timeline), imported, forced, erased';
+	'retried (and failed again), taken over, moved (another timeline), imported, configured, forced, '
+	'erased';
 COMMENT ON COLUMN @extschema@.inbox_audit.detail IS 'the rest of it';
 
 REVOKE ALL ON @extschema@.inbox_audit FROM PUBLIC;

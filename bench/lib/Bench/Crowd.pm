@@ -7,6 +7,7 @@
 package Bench::Crowd;
 use strict;
 use warnings;
+use Time::HiRes qw(time);
 use Bench::Cpu qw(seconds_of seconds_of_tree);
 use Demo::Puller;
 use Inbox::Wait;
@@ -17,7 +18,7 @@ use constant RAMP => 0.5;
 sub new
 {
     my ($class, %args) = @_;
-    return bless { runs => 0, %args }, $class;
+    return bless { runs => 0, program => "$args{root}/puller/inbox-puller", %args }, $class;
 }
 
 # The same messages for each of the subscriptions; their keys are k1, k2, …, and their payloads
@@ -48,7 +49,7 @@ sub start_one
 {
     my ($self, $subscription, $log, $workers, $source, @options) = @_;
     local $ENV{PUBSUB_EMULATOR_HOST} = $self->{service}->host;
-    return Demo::Puller->start("$self->{root}/puller/inbox-puller", $log, '--log-level=info',
+    return Demo::Puller->start($self->{program}, $log, '--log-level=info',
         '--subscription', $self->{service}->subscription($subscription), '--dbname',
         $self->{database}->conninfo('postgres'), '--handler', 'apply_payment', '--source', $source,
         '--workers', $workers, @options);
@@ -63,12 +64,14 @@ sub start
 }
 
 # As a source that knows no keys, on a ledger without entries. Ends when the backlog is empty or
-# the seconds are over. Returns rate (messages a second), messages (that are acknowledged), cpu
+# the seconds are over. Returns rate (messages a second), messages (that are acknowledged), seconds, cpu
 # (seconds of the pullers, the service and the database), deadlocks (that PostgreSQL found) and
-# met (batches that ran into each other in any way). "options" are the pullers' own.
+# met (batches that ran into each other in any way). "options" are the pullers' own, "program" is
+# another puller than the usual one.
 sub run
 {
     my ($self, $subscription, %args) = @_;
+    local $self->{program} = $args{program} // $self->{program};
     my $run = $self->begin($subscription, %args);
     eval {
         wait_until('the backlog to be worked off', sub { $self->is_done($run) }, $args{seconds},
@@ -82,7 +85,7 @@ sub begin
     my ($self, $subscription, %args) = @_;
     my $source = 'run-' . ++$self->{runs};
     my $run = { subscription => $subscription, deadlocks => $self->deadlocks,
-        unacked => $self->unacked($subscription) };
+        unacked => $self->unacked($subscription), began => time };
     $self->{logs} = [];
     $self->{database}->query('-c', 'TRUNCATE entry', '-c', 'VACUUM account');
     $run->{cpu} = { $self->cpu };
@@ -109,9 +112,10 @@ sub finish
     my ($self, $run) = @_;
     my %used = $self->cpu(@{ $run->{pullers} });
     my $left = $self->unacked($run->{subscription});
+    my $seconds = time - $run->{began};
     $used{$_} -= $run->{cpu}{$_} // 0 foreach keys %used;
     $_->end('TERM') or die "a puller failed:\n" . $_->last_events foreach @{ $run->{pullers} };
-    return { rate => $self->rate, messages => $run->{unacked} - $left, cpu => \%used,
+    return { rate => $self->rate, messages => $run->{unacked} - $left, seconds => $seconds, cpu => \%used,
         deadlocks => $self->deadlocks - $run->{deadlocks}, met => $self->met };
 }
 
