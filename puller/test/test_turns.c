@@ -9,6 +9,13 @@ call_due(const struct call *call)
 	return CLOCK_NEVER;
 }
 
+static int
+timeline_seen(const struct puller *asker)
+{
+	(void) asker;
+	return 0;
+}
+
 static void
 connect_begins(struct worker *worker)
 {
