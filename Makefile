@@ -240,6 +240,12 @@ test-here: all
 	@rm -f $(OUT)/*.count
 	@$(MAKE) --no-print-directory -s -k $(TEST_SUITES) || true
 	@$(SUITE) --total $(TEST_SUITES)
+# What each suite of the last run took.
+.PHONY: times times-here
+times:
+	@test/env/unprivileged $(MAKE) --no-print-directory -s times-here
+times-here:
+	@$(SUITE) --times
 
 # The examples of deploy/ against this puller.
 .PHONY: deploy
