@@ -38,6 +38,17 @@ leave_others(struct puller *puller, const struct db_facts *facts)
 	}
 }
 
+/* What a server does not tell, such as one that may not be asked, is as it was. */
+static void
+remember(char **known, const char *now)
+{
+	if (now != NULL)
+	{
+		free(*known);
+		*known = memory_copy_text(now);
+	}
+}
+
 void
 cluster_watch(struct puller *puller, const struct db_facts *facts)
 {
@@ -56,8 +67,6 @@ cluster_watch(struct puller *puller, const struct db_facts *facts)
 		leave_others(puller, facts);
 		ack_drop(&puller->ack);
 	}
-	free(puller->system_id);
-	free(puller->timeline);
-	puller->system_id = memory_copy_text(facts->system_id);
-	puller->timeline = memory_copy_text(facts->timeline);
+	remember(&puller->system_id, facts->system_id);
+	remember(&puller->timeline, facts->timeline);
 }

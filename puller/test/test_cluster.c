@@ -157,7 +157,7 @@ another_system_is_another_cluster(void **state)
 	assert_int_equal(puller.board.held, 0);
 }
 
-/* What a server does not tell is no other cluster. */
+/* What a server does not tell is no other cluster, and does not make the first one forgotten. */
 static void
 a_server_that_does_not_tell(void **state)
 {
@@ -168,7 +168,9 @@ a_server_that_does_not_tell(void **state)
 	connect_elsewhere(&puller.worker[0], NULL, NULL);
 	assert_int_equal(told + closed, 0);
 	assert_int_equal(puller.board.held, 1);
-	ack_drop(&puller.ack);
+	connect_elsewhere(&puller.worker[0], "1", "2");
+	assert_int_equal(told, 1);
+	assert_int_equal(puller.board.held, 0);
 }
 
 int
