@@ -6,6 +6,7 @@
 
 #include "log.h"
 #include "memory.h"
+#include "version.h"
 
 /*
  * The timeline comes from the name of the WAL file being written: the control file keeps the old
@@ -204,36 +205,13 @@ read_facts(struct db *db, const PGresult *result, enum db_refusal *refusal)
 	return true;
 }
 
-/* Versions fit when they differ in the last number only. */
-static bool
-versions_fit(const char *one, const char *other)
-{
-	const char *dot = strrchr(one, '.');
-	size_t size = dot != NULL ? (size_t) (dot - one) + 1 : strlen(one);
-
-	return strncmp(one, other, size) == 0;
-}
-
-static const char *
-find_remedy(const struct db_facts *facts)
-{
-	if (facts->managed)
-	{
-		return "run inbox-managed.sql of the version of inbox-puller";
-	}
-	return facts->version != NULL && strcmp(facts->version, facts->library) != 0
-			   ? "run: ALTER EXTENSION inbox UPDATE"
-			   : "install the same version of inbox-puller and of the extension";
-}
-
 static bool
 check_versions(struct db *db, enum db_refusal *refusal)
 {
 	const struct db_facts *facts = &db->facts;
 	char *detail;
 
-	if (facts->version != NULL && versions_fit(facts->version, INBOX_VERSION) &&
-		versions_fit(facts->library, INBOX_VERSION))
+	if (version_fits(facts->version) && version_fits(facts->library))
 	{
 		return true;
 	}
@@ -244,7 +222,7 @@ check_versions(struct db *db, enum db_refusal *refusal)
 	log_refused(db, NULL,
 				facts->managed ? "the versions of inbox-puller and of the managed inbox do not fit"
 							   : "the versions of inbox-puller and of the extension do not fit",
-				detail, find_remedy(facts));
+				detail, version_remedy(facts));
 	free(detail);
 	*refusal = DB_REFUSED_MISMATCH;
 	return false;

@@ -11,6 +11,7 @@
 #include "jwt.h"
 #include "memory.h"
 #include "remedy.h"
+#include "secret.h"
 #include "url.h"
 
 /* What impersonating asks of the token that it is done with. */
@@ -56,52 +57,14 @@ drop_fetch(void *context)
 
 /* ---- the end -------------------------------------------------------------------------------- */
 
-static bool
-repeats(const char *text, const char *secret)
-{
-	return secret != NULL && strstr(text, secret) != NULL;
-}
-
-/* Of a header "Authorization: bearer …" what is behind the last blank. */
-static bool
-repeats_header(const struct credential *credential, const char *text)
-{
-	struct json_object *headers;
-
-	if (!json_object_object_get_ex(credential_subject(credential), "headers", &headers))
-	{
-		return false;
-	}
-	json_object_object_foreach(headers, name, value)
-	{
-		const char *sent = json_object_get_string(value);
-		const char *blank = strrchr(sent, ' ');
-
-		(void) name;
-		if (repeats(text, blank != NULL ? blank + 1 : sent))
-		{
-			return true;
-		}
-	}
-	return false;
-}
-
-/* A server may quote what it was sent. */
-static bool
-repeats_secret(const struct fetch *fetch, const char *text)
-{
-	return repeats(text, fetch->secret) || repeats_header(fetch->base, text) ||
-		   repeats(text, credential_text(fetch->base, "refresh_token")) ||
-		   repeats(text, credential_text(fetch->base, "client_secret")) ||
-		   repeats(text, credential_text(fetch->base, "private_key"));
-}
-
 static void
 fail(struct fetch *fetch, const char *error, enum remedy_cause cause, int64_t retry_after_ms)
 {
-	char *text = memory_format(
-		"%s%s%s", fetch->origin != NULL ? fetch->origin : "", fetch->origin != NULL ? ": " : "",
-		repeats_secret(fetch, error) ? "(not shown, as it repeats what it was sent)" : error);
+	char *text = memory_format("%s%s%s", fetch->origin != NULL ? fetch->origin : "",
+							   fetch->origin != NULL ? ": " : "",
+							   secret_is_in(error, fetch->base, fetch->secret)
+								   ? "(not shown, as it repeats what it was sent)"
+								   : error);
 	struct token_result result = {
 		.error = text,
 		.hint = remedy_of(fetch->base->kind, cause),
