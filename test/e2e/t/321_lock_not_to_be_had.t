@@ -25,7 +25,7 @@ sub check
     my ($kind) = @_;
     my $scene = Inbox::Scene->new($kind, 'lock', sql => $sql);
     my $puller = $scene->puller(handler => 'note_lock', options => [ '--workers=2',
-            '--handler-timeout=2s', '--batch-time=1s', '--lock-timeout=1s' ]);
+            '--handler-timeout=3s', '--batch-time=1s', '--lock-timeout=1s' ]);
     my $work = Inbox::Workload->new(count => 100);
     my @limits = qw(55P03 57014);
 
