@@ -36,29 +36,37 @@ class Cluster:
                         '-N'], check=True, stdout=subprocess.DEVNULL)
         with open(os.path.join(self.data, 'postgresql.conf'), 'a', encoding='utf8') as conf:
             conf.write(SETTINGS + self.settings + "unix_socket_directories = '%s'\n" % self.sockets)
-        self.user = None
+        self.user = self.puller = None
         self.start()
         self.install()
 
     def install(self):
-        """The extension; with INBOX_VARIANT=managed the file, by a role that is no superuser."""
+        """The extension; with INBOX_VARIANT=managed the file, by a role that is no superuser, for
+        pullers that have a role of their own, with no more rights than they are granted."""
         if os.environ.get('INBOX_VARIANT') != 'managed':
             self.sql('CREATE EXTENSION inbox')
             return
-        self.sql('CREATE ROLE inbox_installer LOGIN')
+        # A member sees what the pullers' sessions do, and may end them.
+        self.sql('CREATE ROLE inbox_installer LOGIN; CREATE ROLE inbox_puller LOGIN ROLE inbox_installer')
         self.sql('ALTER DATABASE postgres OWNER TO inbox_installer')
         self.user = 'inbox_installer'
         root = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
         subprocess.run(['psql', '-Xq', '-v', 'ON_ERROR_STOP=1', '-v', 'schema=public', '-d',
                         self.conninfo('install'), '-f',
                         os.path.join(root, 'sql', 'inbox-managed.sql')], check=True)
+        self.puller = 'inbox_puller'
+        # And what handlers work with, from here on.
+        self.sql("SELECT inbox_grant('inbox_puller', 'puller');" + ''.join(
+            'ALTER DEFAULT PRIVILEGES GRANT ALL ON %s TO inbox_puller;' % kind
+            for kind in ('SCHEMAS', 'TABLES', 'SEQUENCES')))
 
     def conninfo(self, application):
+        user = self.puller if application == 'puller' else self.user
         return 'host=%s dbname=postgres application_name=%s%s' % (
-            self.sockets, application, ' user=%s' % self.user if self.user else '')
+            self.sockets, application, ' user=%s' % user if user else '')
 
     def pg_ctl(self, *arguments):
-        subprocess.run(['pg_ctl', '-w', '-D', self.data, '-l',
+        subprocess.run(['pg_ctl', '-w', '-t', '300', '-D', self.data, '-l',
                         os.path.join(self.folder, 'postgresql.log'), *arguments],
                        check=True, stdout=subprocess.DEVNULL)
 
@@ -67,7 +75,7 @@ class Cluster:
 
     def sql(self, text):
         """Runs statements, in one transaction; returns what the last one gives, as text."""
-        end = time.monotonic() + 60
+        end = time.monotonic() + 300
         while True:
             run = subprocess.run(['psql', '-XAtq1', '-v', 'ON_ERROR_STOP=1', '-d',
                                   self.conninfo('property'), '-f', '-'], input=text, text=True,

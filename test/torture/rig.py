@@ -66,7 +66,7 @@ class Rig:
 
     def conninfo(self):
         """The pullers' way to the database."""
-        user = self.cluster.user
+        user = self.cluster.puller
         return ('host=127.0.0.1 port=%d dbname=postgres application_name=puller sslmode=disable'
                 ' gssencmode=disable%s' % (self.database.port, ' user=' + user if user else ''))
 

@@ -28,8 +28,10 @@ CREATE TABLE seen (key text);
 CREATE FUNCTION strict(key text, payload bytea) RETURNS void STRICT
 	BEGIN ATOMIC INSERT INTO seen VALUES (key || octet_length(payload)); END;
 SQL
-$node->safe_psql('outdated', 'CREATE EXTENSION inbox; ' . Inbox::Ledger::schema()
-      . "UPDATE pg_extension SET extversion = '0.0.9' WHERE extname = 'inbox'");
+Inbox::Ledger::install($node, 'outdated');
+my $managed = defined Inbox::Ledger::owner();
+$node->safe_psql('outdated', $managed ? "UPDATE inbox_managed SET version = '0.0.9'"
+    : "UPDATE pg_extension SET extversion = '0.0.9' WHERE extname = 'inbox'");
 
 sub start
 {
@@ -51,7 +53,7 @@ sub start
 my %waiting = (
     no_handler => { start => { handler => 'apply_later' }, sqlstate => '42883',
         err => qr/function "apply_later" does not exist/, hint => qr/--handler.*search_path/,
-        cure => 'CREATE FUNCTION apply_later(key text, payload jsonb) RETURNS void '
+        cure => 'CREATE FUNCTION apply_later(key text, payload jsonb) RETURNS void SECURITY DEFINER '
           . 'BEGIN ATOMIC SELECT apply_payment(key, payload); END' },
     no_execute => { start => { user => 'puller' }, sqlstate => '42501',
         err => qr/permission denied for handler public\.apply_payment/,
@@ -59,14 +61,13 @@ my %waiting = (
         cure => 'GRANT EXECUTE ON FUNCTION apply_payment TO puller; '
           . 'ALTER FUNCTION apply_payment SECURITY DEFINER' },
     no_rights => { start => { user => 'stranger', handler => 'strict' }, sqlstate => '42501',
-        err => qr/permission denied for function inbox_/,
+        err => qr/permission denied for (?:function|table) inbox_/,
         hint => qr/SELECT inbox_grant\('stranger', 'puller'\)/,
         cure => "SELECT inbox_grant('stranger', 'puller'); GRANT INSERT ON seen TO stranger" },
     no_extension => { start => { database => 'empty' },
         err => qr/the extension inbox is not installed in database "empty"/,
         hint => qr/CREATE EXTENSION inbox/,
-        cure => 'CREATE EXTENSION inbox; ' . Inbox::Ledger::schema(),
-        database => 'empty' },
+        cure => sub { Inbox::Ledger::install($node, 'empty') } },
     procedure => { start => { handler => 'a_procedure' }, sqlstate => 'IX003',
         err => qr/public\.a_procedure\(.*\) cannot be a handler/, detail => qr/It is a procedure/,
         hint => qr/A handler is a plain function/ },
@@ -83,9 +84,9 @@ my %waiting = (
 # Each: how it ends with status 2 at once, and the line it writes.
 my %ending = (
     outdated => { start => { database => 'outdated' },
-        err => qr/versions of inbox-puller and of the extension do not fit/,
-        detail => qr/inbox-puller is \d\S*, the extension's objects are 0\.0\.9, its library is \d/,
-        hint => qr/ALTER EXTENSION inbox UPDATE/ },
+        err => qr/versions of inbox-puller and of the (?:extension|managed inbox) do not fit/,
+        detail => qr/inbox-puller is \d\S*, the (?:extension's objects|managed tables) are 0\.0\.9, (?:its library is|the functions are) \d/,
+        hint => $managed ? qr/run inbox-managed\.sql/ : qr/ALTER EXTENSION inbox UPDATE/ },
     permanent_handler => { start => { handler => 'nowhere.f', options => ['--exit-on-permanent'] },
         err => qr/(?:schema "nowhere"|function "nowhere\.f") does not exist/, hint => qr/--handler/ },
     permanent_rights => { start => { user => 'stranger', options => ['--exit-on-permanent'] },
@@ -116,8 +117,10 @@ subtest 'waited for' => sub {
     my @pulled = grep { !$service->is_untouched(/([^\/]+)$/) }
       keys %{ $service->stats->{subscriptions} };
     is_deeply(\@pulled, [], 'and none of them pulls');
-    $node->safe_psql($_->{database} // 'postgres', $_->{cure})
-      foreach grep { $_->{cure} } values %waiting;
+    foreach my $cure (grep { defined } map { $_->{cure} } values %waiting)
+    {
+        ref $cure ? $cure->() : $node->safe_psql('postgres', $cure);
+    }
 };
 
 subtest 'an end with status 2' => sub {

@@ -5,7 +5,7 @@
 use strict;
 use warnings;
 use Test::More;
-use PostgreSQL::Test::Cluster;
+use Inbox::Failover;
 use Inbox::Kills;
 use Inbox::Puller;
 use Inbox::Scene;
@@ -13,17 +13,8 @@ use Inbox::Service;
 use Inbox::Wait;
 use Inbox::Workload;
 
-my $primary = PostgreSQL::Test::Cluster->new('primary');
-$primary->init(allows_streaming => 1, extra => [ '--encoding=UTF8', '--no-locale' ]);
-$primary->append_conf('postgresql.conf', "fsync = on\nmax_connections = 60\n");
-$primary->start;
-$primary->safe_psql('postgres', 'CREATE EXTENSION inbox');
-$primary->safe_psql('postgres', Inbox::Ledger::schema());
-$primary->backup('base');
-my $standby = PostgreSQL::Test::Cluster->new('standby');
-$standby->init_from_backup($primary, 'base', has_streaming => 1);
-$standby->start;
-$primary->wait_for_catchup($standby, 'replay');
+my $primary = Inbox::Failover::primary('primary');
+my $standby = Inbox::Failover::standby($primary, 'standby');
 
 my $sql = <<'SQL';
 CREATE TABLE pace (seconds int);

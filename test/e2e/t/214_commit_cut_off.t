@@ -26,7 +26,7 @@ my $scene = Inbox::Scene->new('own', 'cut', ms => 1);
 my $proxy = Inbox::Proxy->before_node($scene->{node});
 my $work = Inbox::Workload->new(count => EACH * @points + 1);
 my @messages = @{ $work->{messages} };
-my $puller = $scene->puller(dbname => $proxy->connstr(scalar getpwuid($<)),
+my $puller = $scene->puller(dbname => $proxy->connstr,
     options => ['--batch-size=4']);
 $puller->wait_event('db_connected');
 

@@ -7,6 +7,7 @@ use Test::More;
 use Time::HiRes qw(sleep);
 use Inbox::Child;
 use Inbox::Puller;
+use Inbox::Ledger;
 use Inbox::Scene;
 use Inbox::Service;
 use Inbox::Wait;
@@ -25,9 +26,10 @@ my $port = Inbox::Service::free_port();
 sub write_settings
 {
     my ($node) = @_;
+    my $user = Inbox::Ledger::puller() // getpwuid($<);
     PostgreSQL::Test::Utils::append_to_file("$dir/pgbouncer.ini", <<INI);
 [databases]
-postgres = host=${\$node->host} port=${\$node->port} dbname=postgres user=${\scalar getpwuid($<)}
+postgres = host=${\$node->host} port=${\$node->port} dbname=postgres user=$user
 [pgbouncer]
 listen_addr = 127.0.0.1
 listen_port = $port

@@ -25,7 +25,7 @@ my %preload = (LD_PRELOAD => "$dir/dead_resolver.so:$dir/blocked_turn.so", DEAD_
 
 my $scene = Inbox::Scene->new('own', 'resolver', ms => 3000,
     conf => "listen_addresses = '127.0.0.1'\n");
-my $tcp = 'port=' . $scene->{node}->port . ' dbname=postgres user=' . getpwuid($<);
+my $tcp = 'port=' . $scene->{node}->port . ' dbname=postgres';
 my ($pubsub) = $scene->{service}->host =~ /:(\d+)$/;
 
 sub kill_resolver { PostgreSQL::Test::Utils::append_to_file($dead, '') }

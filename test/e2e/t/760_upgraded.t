@@ -98,7 +98,8 @@ $pullers[0]->stop;
 $work->all_acked($scene->{service}, 'upgraded-sub', $pullers[1], 'all is acknowledged');
 
 install_fresh($node);
-$node->psql('fresh', "SELECT inbox_grant('worker', 'puller'), inbox_grant('clerk', 'operator'), "
+my $granted = join(', ', map { "inbox_grant('$_', 'puller')" } 'worker', Inbox::Ledger::puller() // ());
+$node->psql('fresh', "SELECT $granted, inbox_grant('clerk', 'operator'), "
       . "inbox_grant('meter', 'monitor'); GRANT SELECT ON inbox_claim TO analyst",
     extra_params => [ Inbox::Ledger::as_owner() ], on_error_die => 1);
 my %upgraded = (Inbox::Catalog::read($node, 'postgres', 'public'), bodies => Inbox::Catalog::bodies($node, 'postgres', 'public'));

@@ -29,10 +29,8 @@ sub standby
 sub dbname
 {
     my @nodes = @_;
-    my $user = Inbox::Ledger::owner();
     return sprintf('host=%s port=%s dbname=postgres target_session_attrs=read-write '
-          . 'connect_timeout=2%s', join(',', map { $_->host } @nodes), join(',', map { $_->port } @nodes),
-        defined $user ? " user=$user" : '');
+          . 'connect_timeout=2', join(',', map { $_->host } @nodes), join(',', map { $_->port } @nodes));
 }
 
 # The primary dies at work and never comes back.

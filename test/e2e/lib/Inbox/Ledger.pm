@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: PostgreSQL
 # A throw-away PostgreSQL with inbox and a ledger that can show a payment applied twice. With
-# INBOX_VARIANT=managed that is inbox-managed.sql, and it, the ledger and the puller belong to a
-# role that owns the database and is no superuser.
+# INBOX_VARIANT=managed that is inbox-managed.sql, which belongs, as the ledger does, to a role that
+# owns the database and is no superuser; and pullers are a role that was granted 'puller', no more.
 package Inbox::Ledger;
 use strict;
 use warnings;
@@ -22,8 +22,9 @@ sub start
     $node->append_conf('postgresql.conf', "fsync = on\nlog_min_messages = warning\n"
           . "log_statement = none\nmax_connections = 60\n" . ($args{conf} // ''));
     $node->start;
-    install($node, $args{before});
-    $node->safe_psql('postgres', schema(), extra_params => [ as_owner() ]);
+    $node->safe_psql('postgres', join(' ', map { "CREATE ROLE $_ LOGIN;" } owner(), puller()))
+      if defined owner();
+    install($node, 'postgres', $args{before});
     return $node;
 }
 
@@ -32,23 +33,39 @@ sub owner
     return ($ENV{INBOX_VARIANT} // '') eq 'managed' ? 'inbox_installer' : undef;
 }
 
+# Whom a puller is unless its --dbname says so.
+sub puller
+{
+    return defined owner() ? 'inbox_puller' : undef;
+}
+
 sub as_owner
 {
     return defined owner() ? ('-U', owner()) : ();
 }
 
-# As it is built here, or as it was released "before".
+# inbox, as it is built here or as it was released "before", and the ledger.
 sub install
 {
-    my ($node, $before) = @_;
-    return $node->safe_psql('postgres', 'CREATE EXTENSION inbox' . ($before ? " VERSION '$before'" : ''))
-      if !defined owner();
-    $node->safe_psql('postgres', sprintf('CREATE ROLE %1$s LOGIN; ALTER DATABASE postgres OWNER TO %1$s;'
-          . ' ALTER DEFAULT PRIVILEGES GRANT ALL ON TABLES TO %1$s;'
-          . ' ALTER DEFAULT PRIVILEGES GRANT ALL ON SEQUENCES TO %1$s', owner()));
+    my ($node, $database, $before) = @_;
+    defined owner() ? install_managed($node, $database, $before)
+      : $node->safe_psql($database, 'CREATE EXTENSION inbox' . ($before ? " VERSION '$before'" : ''));
+    $node->safe_psql($database, schema(), extra_params => [ as_owner() ]);
+    $node->safe_psql($database, 'GRANT ALL ON account, effect TO ' . puller()) if defined puller();
+}
+
+sub install_managed
+{
+    my ($node, $database, $before) = @_;
+    my ($owner, $puller) = (owner(), puller());
+    $node->safe_psql($database, "ALTER DATABASE $database OWNER TO $owner");
     system_or_bail('psql', '-Xq', '-v', 'ON_ERROR_STOP=1', '-v', 'schema=public', '-d',
-        $node->connstr('postgres'), as_owner(),
+        $node->connstr($database), as_owner(),
         '-f', "$ENV{INBOX_ROOT}/" . ($before ? "test/upgrade/inbox-managed-$before.sql" : 'sql/inbox-managed.sql'));
+    $node->safe_psql($database, "SELECT inbox_grant('$puller', 'puller')");
+    # What tests make for their handlers to work with.
+    $node->safe_psql($database,
+        join(' ', map { "ALTER DEFAULT PRIVILEGES GRANT ALL ON $_ TO $owner, $puller;" } qw(TABLES SEQUENCES)));
 }
 
 # effect has no unique constraint: it must be able to show that a message was applied twice.

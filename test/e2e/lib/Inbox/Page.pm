@@ -10,7 +10,6 @@ use warnings;
 use PostgreSQL::Test::Utils;
 use Test::More;
 use Inbox::Check;
-use Inbox::Ledger;
 
 my $gcloud = <<'SH';
 #!/bin/sh
@@ -45,7 +44,6 @@ sub new
     $self->{env} = { Inbox::Check::environment(PATH => "$dir/bin:$ENV{INBOX_ROOT}/puller:$ENV{PATH}",
             PUBSUB_EMULATOR_HOST => $args{service}->host, PGHOST => $node->host,
             PGPORT => $node->port, PGDATABASE => 'postgres',
-            defined Inbox::Ledger::owner() ? (PGUSER => Inbox::Ledger::owner()) : (),
             %{ $args{env} // {} }) };
     return $self;
 }

@@ -43,9 +43,8 @@ sub before_node
 # A connection string that goes through it.
 sub connstr
 {
-    my ($self, $user) = @_;
-    return "host=$self->{host} port=$self->{port} dbname=postgres"
-      . (defined $user ? " user=$user" : '');
+    my ($self) = @_;
+    return "host=$self->{host} port=$self->{port} dbname=postgres";
 }
 
 # One command line; returns the answer, dies when it is an error.

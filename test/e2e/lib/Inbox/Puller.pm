@@ -42,12 +42,6 @@ sub leaks
     return @lines;
 }
 
-sub user
-{
-    my $owner = Inbox::Ledger::owner();
-    return defined $owner ? " user=$owner" : '';
-}
-
 # service, node and handler are needed unless given otherwise in options; "options" are further
 # arguments, "env" further environment, "prefix" a command that runs it (a sanitizer, a tracer);
 # log_level undef leaves that option out.
@@ -64,9 +58,10 @@ sub start
         defined $args{subscription} ? ('--subscription', $args{subscription}) : (),
         defined $args{handler} ? ('--handler', $args{handler}) : (),
         @{ $args{options} // [] });
-    push @command, '--dbname', $args{dbname} // $args{node}->connstr('postgres') . user()
+    push @command, '--dbname', $args{dbname} // $args{node}->connstr('postgres')
       if defined $args{dbname} || defined $args{node};
-    local %ENV = (%ENV, %{ $args{env} // {} });
+    my $user = Inbox::Ledger::puller();
+    local %ENV = (%ENV, defined $user ? (PGUSER => $user) : (), %{ $args{env} // {} });
     $ENV{PUBSUB_EMULATOR_HOST} = $args{service}->host
       if $args{service} && !exists($args{env}{PUBSUB_EMULATOR_HOST});
     delete $ENV{PUBSUB_EMULATOR_HOST} unless defined $ENV{PUBSUB_EMULATOR_HOST};

@@ -16,7 +16,8 @@ use constant FAILURES => KEYS * 3 * 2;
 
 my $sql = <<'SQL';
 CREATE TABLE step (n bigint GENERATED ALWAYS AS IDENTITY, ordering_key text, place int, worker int);
-CREATE FUNCTION take_step(message inbox_message) RETURNS void LANGUAGE plpgsql AS $$
+-- It looks at inbox_failure, which no puller may.
+CREATE FUNCTION take_step(message inbox_message) RETURNS void LANGUAGE plpgsql SECURITY DEFINER AS $$
 DECLARE
 	place int := (convert_from((message).payload, 'UTF8')::jsonb)->>'place';
 BEGIN
