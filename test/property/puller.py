@@ -27,16 +27,17 @@ class Puller:
 
     def wait_started(self):
         """Until its first line it may not be ready for a signal."""
-        end = time.monotonic() + 10
+        end = time.monotonic() + 60
         while os.path.getsize(self.log) == 0 and time.monotonic() < end:
             time.sleep(0.01)
 
     def stop(self):
-        """Returns the exit status; negative: the signal that ended it."""
+        """Returns the exit status; negative: the signal that ended it; None: it would not end."""
         self.wait_started()
         self.process.terminate()
         try:
-            return self.process.wait(40)
+            return self.process.wait(120)
         except subprocess.TimeoutExpired:
             self.process.kill()
-            return self.process.wait()
+            self.process.wait()
+            return None

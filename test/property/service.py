@@ -18,10 +18,10 @@ class Service:
             [program, '--listen', '127.0.0.1:0', '--history', self.history,
              *options],
             stdout=subprocess.PIPE, stderr=errors, text=True)
-        if not select.select([self.process.stdout], [], [], 20)[0]:
+        if not select.select([self.process.stdout], [], [], 60)[0]:
             raise RuntimeError('%s does not listen' % program)
         self.address = self.process.stdout.readline().strip().rsplit('/', 1)[-1]
-        self.connection = http.client.HTTPConnection(self.address, timeout=60)
+        self.connection = http.client.HTTPConnection(self.address, timeout=120)
         self.read_to = 0
 
     def call(self, method, path, body=None):

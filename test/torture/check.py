@@ -230,24 +230,27 @@ class Check:
             for line in file:
                 at, _, point, action, _ = line.split()
                 hits.append((int(at), point, action))
-        leases = Leases()
-        events = iter(self.events)
-        event = next(events, None)
+        stakes = Stakes(self.events)
         for at, point, action in sorted(hits):
-            while event is not None and moment(event['at']) <= at:
-                leases.take(event)
-                event = next(events, None)
-            if leases.any_at(at):
+            if stakes.any_at(at):
                 self.hits[point, action] += 1
             else:
                 self.counts['faults with nothing at stake'] += 1
 
 
-class Leases:
-    """Ack ids given out, and until when each is leased: microseconds."""
+class Stakes:
+    """Whether a message was leased at a moment; of a history, for moments that do not go back."""
 
-    def __init__(self):
-        self.end = {}
+    def __init__(self, events):
+        self.events = iter(events)
+        self.next = next(self.events, None)
+        self.end = {}       # of a message's lease: microseconds
+
+    def any_at(self, at):
+        while self.next is not None and moment(self.next['at']) <= at:
+            self.take(self.next)
+            self.next = next(self.events, None)
+        return any(end > at for end in self.end.values())
 
     def take(self, event):
         at = moment(event['at'])
@@ -257,9 +260,6 @@ class Leases:
             self.end[event['messageId']] = at + event['seconds'] * 1000000
         elif event['event'] == 'expire' or (event['event'] == 'ack' and event['outcome'] == 'done'):
             self.end.pop(event['messageId'], None)
-
-    def any_at(self, at):
-        return any(end > at for end in self.end.values())
 
 
 def moment(text):

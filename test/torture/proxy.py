@@ -15,11 +15,11 @@ class Proxy:
         self.process = subprocess.Popen(
             [program, '--protocol', protocol, '--to', target, '--listen', '127.0.0.1:0'],
             stdout=subprocess.PIPE, text=True)
-        if not select.select([self.process.stdout], [], [], 20)[0]:
+        if not select.select([self.process.stdout], [], [], 60)[0]:
             raise RuntimeError('%s does not listen' % program)
         line = self.process.stdout.readline()
         self.port, control = map(int, re.findall(r':(\d+)', line))
-        self.socket = socket.create_connection(('127.0.0.1', control), timeout=20)
+        self.socket = socket.create_connection(('127.0.0.1', control), timeout=120)
         self.answers = self.socket.makefile('r', encoding='utf8')
         self.triggers = {}      # number: what it is called
         self.fired = {}

@@ -16,10 +16,12 @@ from schedule import Fault, draw_faults, draw_rules
 BALANCE = 1000000
 PAUSE = 0.003
 # Seconds: without a step of the clock until it goes on all the same; until leases are ended that
-# may be a dead puller's; for everything to end well once nothing goes wrong any more.
+# may be a dead puller's; once nothing goes wrong any more, until the next message comes to its end,
+# and until all have.
 STANDSTILL = 0.4
 ABANDONED = 0.7
 PATIENCE = 60
+LONGEST_END = 300
 
 
 class Round:
@@ -151,9 +153,13 @@ class Round:
             self.publish(min(100, backlog - self.unacked))
 
     def take_hits(self):
-        for _, pid, _, action in self.rig.faults.new_hits():
+        for at, pid, point, action in self.rig.faults.new_hits():
+            self.note_hit(at, point)
             if action == 'stop':
                 self.resume_later(pid)
+
+    def note_hit(self, at, point):
+        """For those who wait for one."""
 
     def resume_later(self, pid, fault=None):
         """A zombie: meanwhile others get what it holds."""
@@ -291,20 +297,21 @@ class Round:
         for _, _, deed in self.later:
             deed()
         self.later = []
-        end = time.monotonic() + PATIENCE
-        last, since = None, 0
-        while time.monotonic() < end:
+        start = ended = since = time.monotonic()
+        least = self.unacked
+        while time.monotonic() < min(ended + PATIENCE, start + LONGEST_END):
             self.tend_in_peace()
             if self.unacked == 0 and self.lookups_pending() == 0:
                 return
-            if self.unacked != last:
-                last, since = self.unacked, time.monotonic()
+            if self.unacked < least:
+                least, ended, since = self.unacked, time.monotonic(), time.monotonic()
             elif time.monotonic() > since + ABANDONED:
                 self.rig.end_leases()
                 since = time.monotonic()
             time.sleep(PAUSE * 3)
-        self.problems.append('%d messages are left %d s after the last fault'
-                             % (self.unacked, PATIENCE))
+        self.problems.append('%d messages are left %d s after the last fault, %d s after the last'
+                             ' that ended' % (self.unacked, time.monotonic() - start,
+                                              time.monotonic() - ended))
 
     def tend_in_peace(self):
         self.rig.resume_stopped()

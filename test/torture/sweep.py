@@ -1,14 +1,18 @@
 # SPDX-License-Identifier: PostgreSQL
 """A sweep: one point after the other, each action at its first passages, and little else."""
 
+import json
 import random
 import time
 
+from check import Stakes
 from round import PAUSE, Round
 from schedule import PROVOKED, Fault, points_of, provocation
 
-# Seconds for a fault to come about, and then for messages to be applied again.
-PATIENCE = 60
+# Seconds for a fault to come about, and then for messages to be acknowledged again; and how often a
+# fault that hit while no message was leased is tried again.
+PATIENCE = 300
+TRIES = 20
 
 
 def all_sweeps(options):
@@ -18,6 +22,8 @@ def all_sweeps(options):
 
 class Sweep(Round):
     """All actions of one point, at its first to PASSAGES-th passage."""
+
+    hit = None              # the last one of the point: microseconds
 
     def draw_faults(self):
         self.point, passages = self.name.split('/')
@@ -40,33 +46,59 @@ class Sweep(Round):
                 for nth in range(1, int(passages) + 1)]
 
     def inject(self, fault):
-        """Waits until it has hit, and until life goes on."""
-        faults = self.rig.faults
-        faults.arm(fault.what, fault.action, fault.nth)
-        self.wait_until('%s does not come about' % fault.describe(),
-                        lambda: not faults.is_armed(fault.what), self.provoke)
-        acked = self.acked()
-        self.wait_until('nothing is acknowledged after %s' % fault.describe(),
-                        lambda: self.acked() > acked + 10, lambda: None)
+        """Waits until it has hit while a message was leased, and until life goes on."""
+        if self.hit is None:
+            self.live('before %s' % fault.describe())
+        for _ in range(TRIES):
+            if not self.bring_about(fault):
+                return
+            self.live('after %s' % fault.describe())
+            if self.was_at_stake():
+                return
 
-    def provoke(self):
-        deed = PROVOKED.get(self.point)
-        if deed is not None:
-            super().inject(provocation(self.draw, self.point))
-            self.next_provocation = time.monotonic() + (5 if deed == 'database stalled' else 0.3)
+    def bring_about(self, fault):
+        """A point that is not hit in all that time makes the run void."""
+        self.hit = None
+        self.rig.faults.arm(fault.what, fault.action, fault.nth)
+        return self.wait_until(lambda: self.hit is not None, PROVOKED.get(self.point))
+
+    def live(self, when):
+        acked = self.acked()
+        if not self.wait_until(lambda: self.acked() > acked + 10, None):
+            self.problems.append('nothing is acknowledged ' + when)
+
+    def note_hit(self, at, point):
+        if point == self.point:
+            self.hit = at
+
+    def was_at_stake(self):
+        """As the check will see it."""
+        with open(self.rig.service.history, encoding='utf8') as history:
+            history.seek(self.history_from)
+            lines = history.read().splitlines(keepends=True)
+        events = [json.loads(line) for line in lines if line.endswith('\n')]
+        return Stakes(one for one in events if one.get('subscription', self.rig.service.name)
+                      == self.rig.service.name).any_at(self.hit)
 
     def acked(self):
         return self.rig.service.call('GET', '/control/stats')['counters']['acked']
 
-    def wait_until(self, what, condition, provoke):
-        start = time.monotonic()
-        self.next_provocation = start + 0.3
+    def wait_until(self, condition, deed):
+        """
+        False: in vain. The deed that brings it about is done again after longer and longer pauses,
+        so that a machine that is slow gets to where it can hit.
+        """
+        end = time.monotonic() + PATIENCE
+        pause = 5 if deed == 'database stalled' else 0.3
+        next_deed = time.monotonic() + 0.3
         while not condition():
             now = time.monotonic()
-            if now > start + PATIENCE:
-                self.problems.append(what)
-                return
-            if now > self.next_provocation:
-                provoke()
+            if now > end:
+                return False
+            if deed is not None and now > next_deed:
+                super().inject(provocation(self.draw, self.point))
+                next_deed = time.monotonic() + pause
+                pause = min(pause * 1.5, 20)
             self.tend()
             time.sleep(PAUSE)
+        return True
