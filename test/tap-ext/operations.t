@@ -173,10 +173,10 @@ is_deeply([ grep { /^(?:SELECT|CALL|UPDATE|DELETE|ALTER|VACUUM|psql|pg_\w+ )|^\w
 
 # ---- a purge that has to wait ----------------------------------------------------------------------
 
-# Of the page: says every ten seconds how far it is, and what holds it up; and in the end what it did.
+# As the page has it: every ten seconds it says how far it is, and what holds it up; and in the end what it did.
 my $idle = $node->background_psql('operated');
 $idle->query_safe('BEGIN; SELECT count(*) FROM inbox_claim');
-$node->psql('operated', q{CALL inbox_purge(patience => '10 seconds')}, stdout => \my $result, stderr => \my $info);
+$node->psql('operated', q{CALL inbox_purge(patience => '25 seconds')}, stdout => \my $result, stderr => \my $info);
 like($info, qr/^(?:psql:\S* )?INFO:  inbox_purge: 0 %, 0 keys forgotten, waits for the end of \S+ of process \d+$/m,
     'it says how far it is, and what it waits for');
 like($result, qr/^waiting\|0\|0\|for the end of \S+ of process \d+$/, 'and with what it gave up');
