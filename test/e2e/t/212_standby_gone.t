@@ -17,12 +17,15 @@ my $primary = Inbox::Failover::primary('primary');
 my $standby = Inbox::Failover::standby($primary, 'standby');
 
 my $sql = <<'SQL';
-CREATE TABLE pace (seconds int);
-INSERT INTO pace VALUES (0);
+CREATE TABLE pace (held boolean);
+INSERT INTO pace VALUES (false);
 CREATE FUNCTION paced_payment(key text, payload jsonb) RETURNS void LANGUAGE plpgsql AS $$
 BEGIN
 	RAISE WARNING 'not one of the COMMIT';
-	PERFORM pg_sleep(seconds) FROM pace;
+	WHILE (SELECT held FROM pace)
+	LOOP
+		PERFORM pg_sleep(0.2);
+	END LOOP;
 	PERFORM apply_payment(key, payload);
 END $$;
 SQL
@@ -47,17 +50,17 @@ is($puller->events('outcome_unknown'), 0, "a handler's own warning is none of th
 # the warning and the end of the COMMIT.
 $standby->stop;
 my $before = acked();
-$primary->safe_psql('postgres', 'SET synchronous_commit = local; UPDATE pace SET seconds = 1');
+$primary->safe_psql('postgres', 'SET synchronous_commit = local; UPDATE pace SET held = true');
 $scene->publish(shift @messages);
 $scene->wait_for(q{SELECT count(*) FROM pg_stat_activity WHERE wait_event = 'PgSleep'}, 1, 20);
 Inbox::Kills::freeze($puller);
+$primary->safe_psql('postgres', 'SET synchronous_commit = local; UPDATE pace SET held = false');
 $scene->wait_for("SELECT count(*) $committing", 1, 20);
 $scene->count("SELECT pg_cancel_backend(pid) $committing");
 $scene->wait_for("SELECT count(*) $committing", 0, 20);
 $puller->signal('CONT');
 $puller->wait_event('outcome_unknown');
 is(acked(), $before, 'a warning read in one piece with all the rest: nothing is acknowledged');
-$primary->safe_psql('postgres', 'SET synchronous_commit = local; UPDATE pace SET seconds = 0');
 
 $scene->publish(splice(@messages, 0, 10));
 $scene->wait_for("SELECT count(*) > 0 $committing", 't', 20);
