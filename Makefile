@@ -69,6 +69,8 @@ CHECK_SUITES = unit regress isolation
 EXTRA_SUITES =
 TEST_SUITES = $(CHECK_SUITES) regress-managed isolation-managed tap-managed tap-ext pubsub-server conformance e2e e2e-managed coming-over page deploy property property-managed demo-run $(EXTRA_SUITES)
 E2E_TESTS = test/e2e/t
+# At once: each of these tests waits for most of its time.
+E2E_JOBS = 5
 PAGE_TESTS = test/page/t
 COMING_OVER_TESTS = test/coming-over/t
 
@@ -111,7 +113,7 @@ puller-san:
 	$(MAKE) -C puller SAN=address,undefined
 e2e: install-private puller puller-san pubsub
 	rm -rf $(OUT)/e2e && mkdir -p $(OUT)/e2e
-	$(TAP) $(call TAP_DIRS,e2e) $(SUITE) e2e prove -v -j3 $(E2E_TESTS)
+	$(TAP) $(call TAP_DIRS,e2e) $(SUITE) e2e prove -v -j$(E2E_JOBS) $(E2E_TESTS)
 # From other consumers to inbox: those of Redis, and Node.js and Go programs, with the real ones.
 .PHONY: coming-over
 coming-over: install-private puller pubsub
@@ -129,7 +131,7 @@ E2E_NOT_MANAGED = 150 151 152 161 170 175 231 260 265 270 280 340 341 342 343 34
 E2E_MANAGED = $(filter-out $(E2E_NOT_MANAGED:%=test/e2e/t/%_%),$(sort $(wildcard test/e2e/t/*.t)))
 e2e-managed: install-private managed puller pubsub
 	rm -rf $(OUT)/e2e-managed && mkdir -p $(OUT)/e2e-managed
-	$(TAP) $(call TAP_DIRS,e2e-managed) INBOX_VARIANT=managed $(SUITE) e2e-managed prove -v -j3 \
+	$(TAP) $(call TAP_DIRS,e2e-managed) INBOX_VARIANT=managed $(SUITE) e2e-managed prove -v -j$(E2E_JOBS) \
 		$(E2E_MANAGED)
 # What a puller serves to people and monitors: in a browser, to Prometheus, to hostile clients.
 .PHONY: page
