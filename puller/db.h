@@ -149,6 +149,7 @@ struct db
 	bool commit_warned;
 	bool rolled_back;
 	bool shut_down; /* the server announced its end, or that of the session */
+	bool half_sent; /* no answer will be whole, and the socket is shut down */
 };
 
 void db_init(struct db *db, int number, const struct config *config, struct connector *connector,

@@ -114,6 +114,7 @@ transaction_send(struct db *db, const struct db_statement *statement)
 	free(first_settings);
 	free(lock);
 	free(settings);
+	db->half_sent = !sent;
 	return sent;
 }
 
@@ -131,6 +132,7 @@ transaction_clear(struct db *db)
 	db->commit_warned = false;
 	db->rolled_back = false;
 	db->shut_down = false;
+	db->half_sent = false;
 }
 
 static bool
@@ -363,7 +365,8 @@ transaction_read(struct db *db, struct db_answer *answer)
 		{
 			take_result(db, result);
 		}
-		else if (PQstatus(db->connection) != CONNECTION_OK)
+		/* Of half a pipeline there may be no more than NULLs: the end of the connection is next. */
+		else if (PQstatus(db->connection) != CONNECTION_OK || db->half_sent)
 		{
 			break;
 		}

@@ -85,7 +85,7 @@ fault_point_find(const struct fault_point_file *file, const char *name)
 
 static inline void
 fault_point_report(const struct fault_point_file *file, const struct fault_point_slot *slot,
-				   uint64_t passage)
+				   uint32_t action, uint64_t passage)
 {
 	static const char *const actions[] = {"?", "kill", "stop", "error"};
 	struct timespec now;
@@ -94,14 +94,17 @@ fault_point_report(const struct fault_point_file *file, const struct fault_point
 
 	clock_gettime(CLOCK_REALTIME, &now);
 	size = snprintf(line, sizeof(line), "%lld%06ld %d %s %s %" PRIu64 "\n", (long long) now.tv_sec,
-					now.tv_nsec / 1000, (int) getpid(), slot->name, actions[slot->action], passage);
+					now.tv_nsec / 1000, (int) getpid(), slot->name, actions[action], passage);
 	if (write(file->hits, line, (size_t) size) != size)
 	{
 		abort();
 	}
 }
 
-/* True: the caller fails as if what stands at this point had. */
+/*
+ * True: the caller fails as if what stands at this point had, and not before what was sent until
+ * then is likely to be answered.
+ */
 static inline bool
 fault_point_pass(const char *name)
 {
@@ -109,6 +112,7 @@ fault_point_pass(const char *name)
 	static bool opened;
 	struct fault_point_slot *slot;
 	uint64_t passage;
+	uint32_t action;
 
 	if (!opened)
 	{
@@ -126,21 +130,27 @@ fault_point_pass(const char *name)
 	{
 		return false;
 	}
-	fault_point_report(&file, slot, passage);
-	if (slot->action == FAULT_POINT_STOP)
+	/* While this process is stopped the point may be armed again. */
+	action = slot->action;
+	fault_point_report(&file, slot, action, passage);
+	if (action == FAULT_POINT_STOP)
 	{
 		__atomic_store_n(&slot->stopped, (uint32_t) getpid(), __ATOMIC_SEQ_CST);
 	}
 	__atomic_add_fetch(&slot->hits, 1, __ATOMIC_SEQ_CST);
-	if (slot->action == FAULT_POINT_KILL)
+	if (action == FAULT_POINT_KILL)
 	{
 		kill(getpid(), SIGKILL);
 	}
-	else if (slot->action == FAULT_POINT_STOP)
+	else if (action == FAULT_POINT_STOP)
 	{
 		kill(getpid(), SIGSTOP);
 	}
-	return slot->action == FAULT_POINT_ERROR;
+	else
+	{
+		nanosleep(&(struct timespec){.tv_nsec = 20000000}, NULL);
+	}
+	return action == FAULT_POINT_ERROR;
 }
 
 #endif

@@ -175,7 +175,7 @@ class Round:
     def replace(self, puller, status):
         self.pullers.remove(puller)
         if status not in (0, -signal.SIGKILL) or (status == 0 and not puller.asked_to_stop):
-            self.problems.append('a puller ended with status %d: %s' % (status, puller.log))
+            self.problems.append('a puller ended with status %s: %s' % (status, puller.log))
         self.rig.end_leases()
         self.start_puller()
 
@@ -334,7 +334,7 @@ class Round:
         for puller in self.pullers:
             status = puller.stop()
             if status not in (0, -signal.SIGKILL):
-                self.problems.append('a puller ended with status %d: %s' % (status, puller.log))
+                self.problems.append('a puller ended with status %s: %s' % (status, puller.log))
 
     def close(self):
         """In the middle of everything."""
