@@ -8,7 +8,7 @@ use PostgreSQL::Test::Utils;
 use Test::More;
 
 my $node = PostgreSQL::Test::Cluster->new('crash');
-$node->init;
+$node->init(extra => [ '--encoding=UTF8', '--no-locale' ]);
 # Nobody else is to write out WAL between a commit and the crash. full_page_writes and fsync do
 # not matter here: what is not written at all is what gets lost.
 $node->append_conf('postgresql.conf', <<'CONF');

@@ -8,7 +8,7 @@ use PostgreSQL::Test::Utils;
 use Test::More;
 
 my $node = PostgreSQL::Test::Cluster->new('dump');
-$node->init;
+$node->init(extra => [ '--encoding=UTF8', '--no-locale' ]);
 $node->start;
 my $dir = $node->basedir;
 

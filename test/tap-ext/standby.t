@@ -9,7 +9,7 @@ use PostgreSQL::Test::Utils;
 use Test::More;
 
 my $primary = PostgreSQL::Test::Cluster->new('primary');
-$primary->init(allows_streaming => 1);
+$primary->init(allows_streaming => 1, extra => [ '--encoding=UTF8', '--no-locale' ]);
 $primary->start;
 $primary->safe_psql('postgres', <<'SQL');
 CREATE EXTENSION inbox;

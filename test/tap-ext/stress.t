@@ -9,7 +9,7 @@ use PostgreSQL::Test::Utils;
 use Test::More;
 
 my $node = PostgreSQL::Test::Cluster->new('stress');
-$node->init;
+$node->init(extra => [ '--encoding=UTF8', '--no-locale' ]);
 $node->append_conf('postgresql.conf', "max_connections = 50\nautovacuum = off");
 $node->start;
 $node->safe_psql('postgres', <<'SQL');

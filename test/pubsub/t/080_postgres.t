@@ -14,7 +14,7 @@ use Test::More;
 plan(skip_all => 'PostgreSQL refuses to run as root') if $> == 0;
 
 my $node = PostgreSQL::Test::Cluster->new('main');
-$node->init;
+$node->init(extra => [ '--encoding=UTF8', '--no-locale' ]);
 $node->start;
 $node->safe_psql('postgres', 'CREATE TABLE t (i int)');
 my $proxy =

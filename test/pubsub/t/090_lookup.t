@@ -12,7 +12,7 @@ use Test::More;
 plan(skip_all => 'PostgreSQL refuses to run as root') if $> == 0;
 
 my $primary = PostgreSQL::Test::Cluster->new('primary');
-$primary->init(allows_streaming => 1);
+$primary->init(allows_streaming => 1, extra => [ '--encoding=UTF8', '--no-locale' ]);
 $primary->append_conf('postgresql.conf', 'autovacuum = off');
 $primary->start;
 $primary->safe_psql(
