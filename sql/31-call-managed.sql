@@ -6,14 +6,12 @@
 -- dead. Where a time is missing, it holds.
 CREATE FUNCTION @extschema@.inbox_managed_hold(this_id integer, parks boolean,
 	purged_before timestamptz, keys text[], ordering_keys text[], times timestamptz[],
-	OUT held text[], OUT found_keys text[], OUT found_hashes bigint[])
-	LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
+	found_keys text[]) RETURNS text[]
+	LANGUAGE plpgsql STABLE PARALLEL UNSAFE
 	SET search_path = pg_catalog, pg_temp
 AS $$
 BEGIN
-	SELECT f.keys, f.hashes INTO found_keys, found_hashes
-		FROM @extschema@.inbox_managed_find(this_id, keys) f;
-	held := ARRAY(
+	RETURN (
 		WITH message AS (
 			SELECT u.*, min(u.n) OVER (PARTITION BY u.key COLLATE "C") AS first
 			FROM ROWS FROM (unnest(keys), unnest(ordering_keys), unnest(times))
@@ -29,18 +27,17 @@ BEGIN
 					AND (e.publish_time < inbox_managed_hold.purged_before) IS NOT TRUE)
 			GROUP BY m.n
 		)
-		SELECT CASE WHEN EXISTS (SELECT FROM unnest(found_keys) c(key)
+		SELECT array_agg(CASE WHEN EXISTS (SELECT FROM unnest(found_keys) c(key)
 				WHERE c.key COLLATE "C" = m.key) THEN 'found'
 			WHEN o.publish_time < inbox_managed_hold.purged_before THEN 'expired'
 			WHEN h.waits THEN 'later'
-			WHEN NOT h.waits THEN 'parks' END
-		FROM message m JOIN message o ON o.n = m.first LEFT JOIN held h ON h.n = m.first
-		ORDER BY m.n);
+			WHEN NOT h.waits THEN 'parks' END ORDER BY m.n)
+		FROM message m JOIN message o ON o.n = m.first LEFT JOIN held h ON h.n = m.first);
 END
 $$;
 COMMENT ON FUNCTION @extschema@.inbox_managed_hold(integer, boolean, timestamptz, text[], text[],
-	timestamptz[]) IS 'for each message: found, expired, later, parks (instead of being applied), or NULL; and the '
-	'claims that were found';
+	timestamptz[], text[]) IS
+	'for each message: found, expired, later, parks (instead of being applied), or NULL';
 
 -- ---- a call --------------------------------------------------------------------------------
 
@@ -190,6 +187,7 @@ DECLARE
 	ordering_keys text[];
 	times timestamptz[];
 	held text[];
+	faster boolean;
 	bad integer;
 BEGIN
 	SELECT * INTO src FROM @extschema@.inbox_managed_source(source);
@@ -226,18 +224,29 @@ BEGIN
 	IF src.holding OR EXISTS (SELECT FROM unnest(times) AS t(publish_time)
 		WHERE t.publish_time < src.purged_before)
 	THEN
-		SELECT * INTO look FROM @extschema@.inbox_managed_hold(src.id, src.parks,
-			src.purged_before, keys, ordering_keys, times);
-		held := look.held;
+		SELECT * INTO look FROM @extschema@.inbox_managed_find(src.id, keys);
+		held := @extschema@.inbox_managed_hold(src.id, src.parks, src.purged_before, keys,
+			ordering_keys, times, look.keys);
 	END IF;
 	claim := @extschema@.inbox_managed_claim(src.id, CASE WHEN held IS NULL THEN keys
 		ELSE ARRAY(SELECT CASE WHEN u.held IS NULL OR u.held = 'parks' THEN u.key END
 			FROM ROWS FROM (unnest(keys), unnest(held)) WITH ORDINALITY AS u(key, held, n)
 			ORDER BY u.n) END, hashes, times);
+	faster := cardinality(claim.found_keys) > 0;
 	-- What was found is not inserted again, for a purge may be deleting it.
 	IF held IS NOT NULL THEN
-		claim.found_keys := claim.found_keys || look.found_keys;
-		claim.found_hashes := claim.found_hashes || look.found_hashes;
+		claim.found_keys := claim.found_keys || look.keys;
+		claim.found_hashes := claim.found_hashes || look.hashes;
+	END IF;
+	-- Where another transaction had one of the keys, its message may have died there since, and those
+	-- behind it must not be applied.
+	IF src.parks AND faster THEN
+		SELECT * INTO STRICT src FROM @extschema@.inbox_managed_source(source);
+		held := ARRAY(SELECT CASE WHEN u.held IN ('expired', 'later') OR u.again IN ('expired', 'later')
+				THEN u.held ELSE u.again END
+			FROM ROWS FROM (unnest(held), unnest(@extschema@.inbox_managed_hold(src.id, src.parks,
+				src.purged_before, keys, ordering_keys, times, claim.found_keys)))
+				WITH ORDINALITY AS u(held, again, n) ORDER BY u.n);
 	END IF;
 	IF held IS NULL AND cardinality(claim.new_keys) = cardinality(keys) THEN
 		verdicts := array_fill('applied'::text, ARRAY[cardinality(keys)]);

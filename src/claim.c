@@ -50,15 +50,10 @@ inbox_claims_open(inbox_claims *claims, inbox_message *messages, int count)
 	claims->count = count;
 	claims->sorted = palloc(sizeof(inbox_message *) * (count + 1));
 	claims->open = palloc(sizeof(inbox_message *) * (count + 1));
-	claims->opened = 0;
 	for (int i = 0; i < count; i++)
 		claims->sorted[i] = &messages[i];
 	qsort(claims->sorted, count, sizeof(inbox_message *), compare_messages);
-	for (int i = 0; i < count; i++)
-	{
-		if (i == 0 || inbox_key_compare(claims->sorted[i - 1]->key, claims->sorted[i]->key) != 0)
-			claims->open[claims->opened++] = claims->sorted[i];
-	}
+	inbox_claims_reopen(claims);
 #ifdef INBOX_WITHOUT_SORTED_CLAIMS
 	qsort(claims->open, claims->opened, sizeof(inbox_message *), compare_ordinals);
 #endif
@@ -75,6 +70,20 @@ inbox_claims_drop_decided(inbox_claims *claims)
 			claims->open[kept++] = claims->open[i];
 	}
 	claims->opened = kept;
+}
+
+void
+inbox_claims_reopen(inbox_claims *claims)
+{
+	inbox_message **sorted = claims->sorted;
+
+	claims->opened = 0;
+	for (int i = 0; i < claims->count; i++)
+	{
+		if (sorted[i]->verdict == INBOX_NEW &&
+			(i == 0 || inbox_key_compare(sorted[i - 1]->key, sorted[i]->key) != 0))
+			claims->open[claims->opened++] = sorted[i];
+	}
 }
 
 const inbox_message *

@@ -62,6 +62,9 @@ extern void inbox_claim_insert(const inbox_home *home, const inbox_source *sourc
 /* Takes the messages that have got a verdict off the open ones. */
 extern void inbox_claims_drop_decided(inbox_claims *claims);
 
+/* The open ones once more, those that this call has claimed: claiming shuffles them. */
+extern void inbox_claims_reopen(inbox_claims *claims);
+
 /* The first message of the call with this key, or NULL. */
 extern const inbox_message *inbox_claims_first(const inbox_claims *claims, const text *key);
 

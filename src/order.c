@@ -68,42 +68,67 @@ set_values(Datum *values, const inbox_source *source, const inbox_claims *claims
  * Unless it is only a copy of what is dead.
  */
 static void
-hold_back(const inbox_claims *claims, inbox_message **ordered, HeapTuple row, TupleDesc desc)
+hold_back(const inbox_claims *claims, inbox_message *message, bool claimed, HeapTuple row,
+		  TupleDesc desc)
 {
 	bool isnull;
-	int n = DatumGetInt32(SPI_getbinval(row, desc, 1, &isnull));
 	const text *holder = DatumGetTextPP(SPI_getbinval(row, desc, 2, &isnull));
 	const inbox_message *first = inbox_claims_first(claims, holder);
 
-	if (first != NULL && first->verdict == INBOX_NEW && first->ordinal < ordered[n - 1]->ordinal)
+	if (first != NULL && first->verdict == INBOX_NEW && first->ordinal < message->ordinal)
 		return;
-	if (DatumGetBool(SPI_getbinval(row, desc, 3, &isnull)))
-		ordered[n - 1]->verdict = INBOX_LATER;
-	else
-		ordered[n - 1]->parks = true;
+	if (!DatumGetBool(SPI_getbinval(row, desc, 3, &isnull)))
+		message->parks = true;
+	else if (!claimed)
+		message->verdict = INBOX_LATER;
+}
+
+/* Of open messages; whether they are claimed already. */
+static void
+look(const inbox_home *home, const inbox_source *source, const inbox_claims *claims, bool claimed)
+{
+	Datum values[lengthof(held_types)];
+	inbox_message **ordered = palloc(sizeof(inbox_message *) * (claims->opened + 1));
+	inbox_caller caller;
+	uint64 rows;
+
+#ifndef INBOX_WITHOUT_ORDER
+	if (!source->holding || set_values(values, source, claims, ordered) == 0)
+		return;
+#else
+	return;
+#endif
+	caller = inbox_home_begin(home);
+	rows = inbox_home_run(home, &held, values, NULL);
+	for (uint64 i = 0; i < rows; i++)
+	{
+		HeapTuple row = SPI_tuptable->vals[i];
+		TupleDesc desc = SPI_tuptable->tupdesc;
+		bool isnull;
+		int n = DatumGetInt32(SPI_getbinval(row, desc, 1, &isnull));
+
+		hold_back(claims, ordered[n - 1], claimed, row, desc);
+	}
+	inbox_home_end(caller);
 }
 
 void
 inbox_order_hold(const inbox_home *home, const inbox_source *source, inbox_claims *claims)
 {
-	Datum values[lengthof(held_types)];
-	inbox_message **ordered;
-	inbox_caller caller;
-	uint64 rows;
-
-#ifndef INBOX_WITHOUT_ORDER
-	if (!source->holding || claims->opened == 0)
-		return;
-#else
-	return;
-#endif
-	ordered = palloc(sizeof(inbox_message *) * claims->opened);
-	if (set_values(values, source, claims, ordered) == 0)
-		return;
-	caller = inbox_home_begin(home);
-	rows = inbox_home_run(home, &held, values, NULL);
-	for (uint64 i = 0; i < rows; i++)
-		hold_back(claims, ordered, SPI_tuptable->vals[i], SPI_tuptable->tupdesc);
-	inbox_home_end(caller);
+	look(home, source, claims, false);
 	inbox_claims_drop_decided(claims);
+}
+
+void
+inbox_order_park(const inbox_home *home, inbox_source *source, inbox_claims *claims)
+{
+	int before = claims->opened;
+
+	if (!source->parks)
+		return;
+	inbox_claims_reopen(claims);
+	if (claims->opened == before)
+		return;
+	inbox_source_read(home, source->name, source);
+	look(home, source, claims, true);
 }

@@ -18,4 +18,10 @@
 extern void inbox_order_hold(const inbox_home *home, const inbox_source *source,
 							 inbox_claims *claims);
 
+/*
+ * After the open keys were claimed: where another transaction had one of them, its message may have
+ * died there since inbox_order_hold, and those behind it must not be applied. Their "parks" is set.
+ */
+extern void inbox_order_park(const inbox_home *home, inbox_source *source, inbox_claims *claims);
+
 #endif

@@ -156,6 +156,9 @@ decide(inbox_call *call)
 		inbox_order_hold(call->home, &call->source, &claims);
 	}
 	inbox_claims_insert(call->home, &call->source, &claims);
+#ifndef INBOX_WITHOUT_PARK_AGAIN
+	inbox_order_park(call->home, &call->source, &claims);
+#endif
 	inbox_claims_followers(&call->source, &claims);
 }
 
