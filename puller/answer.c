@@ -2,6 +2,7 @@
 #include "answer.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 #include "clock.h"
 #include "failure.h"
@@ -250,10 +251,29 @@ suspect(struct message *message, bool shut_down)
 }
 
 /*
+ * The commit stands here but maybe nowhere else, so these are left to come back by themselves; and
+ * with them what is behind them in their lanes, which on another server would overtake them.
+ */
+static void
+leave_to_come_back(struct worker *worker, struct message *const *run, size_t count)
+{
+	struct message_board *board = &worker->puller->board;
+	struct message **messages = memory_new(count * sizeof(*messages));
+
+	memcpy(messages, run, count * sizeof(*messages));
+	settle_release(worker);
+	for (size_t i = 0; i < count; i++)
+	{
+		message_end_lane(board, messages[i]);
+		message_forget(board, messages[i]);
+	}
+	free(messages);
+}
+
+/*
  * Neither acknowledged nor given back nor counted. With the connection lost, what was in it is
- * tried again while we hold its lease: the claim tells whether it was applied. After a warning
- * the commit stands here but maybe nowhere else, so its messages are left to come back by
- * themselves.
+ * tried again while we hold its lease: the claim tells whether it was applied. Otherwise a warning
+ * came with the COMMIT.
  */
 static void
 run_unknown(struct worker *worker, const struct db_answer *answer)
@@ -269,20 +289,16 @@ run_unknown(struct worker *worker, const struct db_answer *answer)
 			  "nothing of it is acknowledged; the messages are run again, and what was committed "
 			  "is a duplicate then",
 			  NULL);
-	if (worker->db.state == DB_DOWN)
+	if (worker->db.state != DB_DOWN)
 	{
-		for (size_t i = 0; i < count; i++)
-		{
-			suspect(messages[i], answer->shut_down);
-		}
-		settle_release(worker);
+		leave_to_come_back(worker, messages, count);
 		return;
 	}
 	for (size_t i = 0; i < count; i++)
 	{
-		message_forget(&worker->puller->board, messages[i]);
+		suspect(messages[i], answer->shut_down);
 	}
-	batch_finish_run(worker->batch);
+	settle_release(worker);
 }
 
 static void

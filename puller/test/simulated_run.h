@@ -94,7 +94,10 @@ next_event(void)
 	return next;
 }
 
-/* What was acknowledged and is not in what was the standby is lost until somebody seeks. */
+/*
+ * What was acknowledged and is not in what was the standby is lost until somebody seeks, or comes
+ * again by itself; those behind it are with pullers that cannot know.
+ */
 static void
 fail_over(void)
 {
@@ -111,7 +114,7 @@ fail_over(void)
 	promote_standby();
 	for (int i = 0; i < item_count; i++)
 	{
-		if (items[i].state == ACKED && !newest_row(items[i].key)->claimed)
+		if (items[i].acked && !newest_row(items[i].key)->claimed)
 		{
 			note_lost(items[i].key);
 		}

@@ -33,6 +33,7 @@ struct item
 		LEASED,
 		ACKED
 	} state;
+	bool acked; /* or a copy of it, once; it may be delivered again all the same */
 	int delivery;
 	int64_t lease_end;
 	/* what went wrong with it, whatever is recorded of that */
@@ -200,6 +201,17 @@ note_failed(struct json_object *failures, const char *ack_id, const char *reason
 	json_object_object_add(failures, ack_id, json_object_new_string(reason));
 }
 
+/* As far as the puller knows. */
+static void
+note_acknowledged(int key)
+{
+	items[key].acked = true;
+	if (!newest_row(key)->claimed)
+	{
+		note_lost(key);
+	}
+}
+
 static void
 acknowledge(const struct call *call, struct json_object *failures)
 {
@@ -217,14 +229,16 @@ acknowledge(const struct call *call, struct json_object *failures)
 		else if (exactly_once && ordered && is_early(item))
 		{
 			note_failed(failures, call->ids[i], "TRANSIENT_FAILURE_UNORDERED_ACK_ID");
+			continue;
 		}
 		else
 		{
 			item->state = ACKED;
-			if (!newest_row(key)->claimed)
-			{
-				note_lost(key);
-			}
+		}
+		/* Without exactly-once delivery nobody is told that it came too late. */
+		if (item != NULL || !exactly_once)
+		{
+			note_acknowledged(key);
 		}
 	}
 }

@@ -297,6 +297,21 @@ lost_lease_ends_what_would_be_run_again(void **state)
 	assert_int_equal(puller->board.held, 0);
 }
 
+/* "a" is committed on this server and maybe on no other: "b" would overtake it on another one. */
+static void
+warning_with_a_commit_ends_the_lane(void **state)
+{
+	struct puller *puller = begin("1");
+
+	(void) state;
+	pull_brings("a b", "key");
+	turn(puller);
+	answer_transaction(&puller->worker[0], (struct db_answer){.outcome = DB_UNKNOWN});
+	turn(puller);
+	assert_int_equal(puller->worker[0].db.state, DB_IDLE);
+	assert_int_equal(puller->board.held, 0);
+}
+
 /* ---- connections  */
 
 /* It pauses over a batch when its connection goes: another one runs that. */
@@ -360,6 +375,7 @@ main(void)
 		cmocka_unit_test_teardown(what_is_behind_one_that_waits_waits_too, tear_down),
 		cmocka_unit_test_teardown(what_comes_again_behind_a_lost_lease_is_in_order, tear_down),
 		cmocka_unit_test_teardown(lost_lease_ends_what_would_be_run_again, tear_down),
+		cmocka_unit_test_teardown(warning_with_a_commit_ends_the_lane, tear_down),
 		cmocka_unit_test_teardown(another_connection_takes_over, tear_down),
 		cmocka_unit_test_teardown(old_primary_is_left_when_there_is_a_new_one, tear_down),
 		cmocka_unit_test_teardown(broken_connection_is_looked_at_at_once, tear_down),
