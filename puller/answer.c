@@ -258,9 +258,9 @@ static void
 leave_to_come_back(struct worker *worker, struct message *const *run, size_t count)
 {
 	struct message_board *board = &worker->puller->board;
-	struct message **messages = memory_new(count * sizeof(*messages));
+	struct message **messages = memory_new(count * sizeof(struct message *));
 
-	memcpy(messages, run, count * sizeof(*messages));
+	memcpy(messages, run, count * sizeof(struct message *));
 	settle_release(worker);
 	for (size_t i = 0; i < count; i++)
 	{
