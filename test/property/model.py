@@ -111,7 +111,7 @@ class Model:
         """
         if row['sqlstate'] == 'IX006':
             return (bool(intent.times) or self.stream.messages.count(intent) > 1 or shared
-                    or self.stream.kill == 'backend'
+                    or self.stream.kill in ('backend', 'server')
                     and len(self.stream.kills) > self.stream.max_attempts)
         return bool(intent.times) and shared and intent.lane is None
 
