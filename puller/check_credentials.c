@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: PostgreSQL */
 #include <stdlib.h>
 
-#include "config_credential.h"
 #include "check.h"
 #include "clock.h"
+#include "config_credential.h"
 #include "memory.h"
 
 /* That there is a metadata server is known when it has answered. */

@@ -10,11 +10,11 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "route.h"
 #include "clock.h"
 #include "listen_address.h"
 #include "log.h"
 #include "memory.h"
+#include "route.h"
 
 /* Browsers open six, a scraper one. Beyond CLIENTS_MAX the oldest is closed for the newest. */
 #define CLIENTS_MAX 24

@@ -4,7 +4,6 @@
 #include <stdio.h>
 #include <string.h>
 
-
 void
 metrics_init(struct metrics *metrics, const char *label)
 {

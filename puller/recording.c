@@ -48,8 +48,10 @@ recorded(struct worker *worker, const PGresult *rows)
 
 	if (worker->puller->config->shadow)
 	{
-		/* Nothing counts its attempts, so there is no other one; but what was among others when a
-		 * connection was lost has not been tried alone. */
+		/*
+		 * Nothing counts its attempts, so there is no other one; but what was among others when a
+		 * connection was lost has not been tried alone.
+		 */
 		bool tried = !only_noted || message->losses > 1;
 
 		if (tried)

@@ -242,11 +242,13 @@ BEGIN
 	-- behind it must not be applied.
 	IF src.parks AND faster THEN
 		SELECT * INTO STRICT src FROM @extschema@.inbox_managed_source(source);
-		held := ARRAY(SELECT CASE WHEN u.held IN ('expired', 'later') OR u.again IN ('expired', 'later')
-				THEN u.held ELSE u.again END
-			FROM ROWS FROM (unnest(held), unnest(@extschema@.inbox_managed_hold(src.id, src.parks,
-				src.purged_before, keys, ordering_keys, times, claim.found_keys)))
-				WITH ORDINALITY AS u(held, again, n) ORDER BY u.n);
+		IF src.holding THEN
+			held := ARRAY(SELECT CASE WHEN u.held IN ('expired', 'later') OR u.again IN ('expired', 'later')
+					THEN u.held ELSE u.again END
+				FROM ROWS FROM (unnest(held), unnest(@extschema@.inbox_managed_hold(src.id, src.parks,
+					src.purged_before, keys, ordering_keys, times, claim.found_keys)))
+					WITH ORDINALITY AS u(held, again, n) ORDER BY u.n);
+		END IF;
 	END IF;
 	IF held IS NULL AND cardinality(claim.new_keys) = cardinality(keys) THEN
 		verdicts := array_fill('applied'::text, ARRAY[cardinality(keys)]);

@@ -83,7 +83,10 @@ hold_back(const inbox_claims *claims, inbox_message *message, bool claimed, Heap
 		message->verdict = INBOX_LATER;
 }
 
-/* Of open messages; whether they are claimed already. */
+/*
+ * Marks the open messages that are held up. When their keys are claimed already it is too late for
+ * INBOX_LATER, which leaves none.
+ */
 static void
 look(const inbox_home *home, const inbox_source *source, const inbox_claims *claims, bool claimed)
 {
