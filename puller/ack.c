@@ -5,6 +5,7 @@
 
 #include "clock.h"
 #include "fault_point.h"
+#include "lane.h"
 #include "log.h"
 #include "memory.h"
 
@@ -65,7 +66,7 @@ ack_drop(struct ack *ack)
 	for (message = TAILQ_FIRST(&ack->board->list[MESSAGE_ACKING]); message != NULL; message = next)
 	{
 		next = TAILQ_NEXT(message, link);
-		message_end_lane(ack->board, message);
+		lane_note_gap(message);
 		if (message->request != 0)
 		{
 			message->lease_end = 0; /* send_again() gives it up */
@@ -74,6 +75,7 @@ ack_drop(struct ack *ack)
 		cease_to_wait(ack, message);
 		message_forget(ack->board, message);
 	}
+	message_end_gaps(ack->board);
 }
 
 bool
@@ -89,6 +91,7 @@ give_up(struct ack *ack, struct message *message)
 	log_event(LOG_INFO, "ack_lost", "message_id", LOG_TEXT, message->message_id, "key", LOG_TEXT,
 			  message->key, "err", LOG_TEXT, "the message will come again and be a duplicate",
 			  NULL);
+	lane_note_gap(message);
 	message_forget(ack->board, message);
 }
 

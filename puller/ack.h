@@ -39,8 +39,8 @@ void ack_add(struct ack *ack, struct message *message);
 
 /*
  * Forgets what has not been sent, and what has been is not sent again: it was committed where it
- * may be missing now. All of it comes again, and what is behind it in its ordering key is given up,
- * since it would be applied before.
+ * may be missing now. All of it comes again, as does what was given up before; what is behind that
+ * in its ordering key is given up as well, since it would be applied before.
  */
 void ack_drop(struct ack *ack);
 

@@ -99,3 +99,14 @@ lane_stop(struct message *message)
 		message->lane->running--;
 	}
 }
+
+void
+lane_note_gap(struct message *message)
+{
+	struct lane *lane = message->lane;
+
+	if (lane != NULL && (lane->gap == 0 || lane->gap > message->sequence))
+	{
+		lane->gap = message->sequence;
+	}
+}

@@ -8,6 +8,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 #include "message.h"
 
@@ -17,6 +18,7 @@ struct lane
 	size_t held;		/* messages of the lane on any list */
 	const void *runner; /* the connection that runs its messages; NULL: none */
 	size_t running;		/* how many of them it runs */
+	uint64_t gap;		/* where the first is that is committed and comes again; 0: none */
 };
 
 /* Gives a message that has an ordering key its lane. */
@@ -31,5 +33,8 @@ bool lane_may_run(const struct message *message, const void *runner);
 /* Notes that the message starts to run, or has ceased to. */
 void lane_start(struct message *message, const void *runner);
 void lane_stop(struct message *message);
+
+/* Notes that the message is committed, and comes again all the same. */
+void lane_note_gap(struct message *message);
 
 #endif

@@ -139,6 +139,13 @@ message_replace(struct message_board *board, struct message *message, struct mes
 	message_forget(board, message);
 }
 
+static void
+end_lease(struct message *message)
+{
+	message->lease_end = 0;
+	message->lease_request = 0; /* its answer comes too late */
+}
+
 void
 message_end_lane(struct message_board *board, const struct message *message)
 {
@@ -152,8 +159,23 @@ message_end_lane(struct message_board *board, const struct message *message)
 	{
 		if (behind->lane == message->lane && behind->sequence > message->sequence)
 		{
-			behind->lease_end = 0;
-			behind->lease_request = 0; /* its answer comes too late */
+			end_lease(behind);
+		}
+	}
+}
+
+void
+message_end_gaps(struct message_board *board)
+{
+	struct message *message;
+
+	TAILQ_FOREACH(message, &board->list[MESSAGE_READY], link)
+	{
+		const struct lane *lane = message->lane;
+
+		if (lane != NULL && lane->gap != 0 && lane->gap < message->sequence)
+		{
+			end_lease(message);
 		}
 	}
 }

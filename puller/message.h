@@ -130,6 +130,9 @@ void message_replace(struct message_board *board, struct message *message, struc
  */
 void message_end_lane(struct message_board *board, const struct message *message);
 
+/* The same for what is behind a gap in any lane: what comes again there may be missing now. */
+void message_end_gaps(struct message_board *board);
+
 /* Takes a message off its list and frees it. */
 void message_forget(struct message_board *board, struct message *message);
 

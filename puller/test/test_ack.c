@@ -376,6 +376,28 @@ dropped_ones_take_their_followers_with_them(void **state)
 	message_forget(&board, other);
 }
 
+/* What was given up comes again, and until then nobody knows whether another database has it. */
+static void
+those_behind_what_was_given_up_are_dropped_with_it(void **state)
+{
+	struct message *behind;
+	struct message *other;
+
+	(void) state;
+	add("gone", "key");
+	behind = hold("behind", "key");
+	other = hold("of another", "other");
+	step();
+	answer(PUBSUB_INVALID, "{\"gone\": \"PERMANENT_FAILURE_INVALID_ACK_ID\"}");
+	assert_int_equal(ack.lost, 1);
+	assert_true(behind->lease_end > clock_ms());
+	ack_drop(&ack);
+	assert_int_equal(behind->lease_end, 0);
+	assert_true(other->lease_end > clock_ms());
+	message_forget(&board, behind);
+	message_forget(&board, other);
+}
+
 int
 main(void)
 {
@@ -396,6 +418,8 @@ main(void)
 		cmocka_unit_test_setup_teardown(ids_that_fail_for_now_are_paused_for, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(dropped_ones_are_not_sent_again, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(dropped_ones_take_their_followers_with_them, set_up,
+										tear_down),
+		cmocka_unit_test_setup_teardown(those_behind_what_was_given_up_are_dropped_with_it, set_up,
 										tear_down),
 	};
 
