@@ -69,7 +69,7 @@ ack_drop(struct ack *ack)
 		lane_note_gap(message);
 		if (message->request != 0)
 		{
-			message->lease_end = 0; /* send_again() gives it up */
+			message_end_lease(message); /* send_again() gives it up */
 			continue;
 		}
 		cease_to_wait(ack, message);

@@ -139,11 +139,11 @@ message_replace(struct message_board *board, struct message *message, struct mes
 	message_forget(board, message);
 }
 
-static void
-end_lease(struct message *message)
+void
+message_end_lease(struct message *message)
 {
 	message->lease_end = 0;
-	message->lease_request = 0; /* its answer comes too late */
+	message->lease_request = 0;
 }
 
 void
@@ -159,7 +159,7 @@ message_end_lane(struct message_board *board, const struct message *message)
 	{
 		if (behind->lane == message->lane && behind->sequence > message->sequence)
 		{
-			end_lease(behind);
+			message_end_lease(behind);
 		}
 	}
 }
@@ -175,7 +175,7 @@ message_end_gaps(struct message_board *board)
 
 		if (lane != NULL && lane->gap != 0 && lane->gap < message->sequence)
 		{
-			end_lease(message);
+			message_end_lease(message);
 		}
 	}
 }

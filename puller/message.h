@@ -124,6 +124,9 @@ void message_run(struct message_board *board, struct message *message, const voi
  */
 void message_replace(struct message_board *board, struct message *message, struct message *again);
 
+/* Gives its lease up for good: also the answer to an extension under way comes too late. */
+void message_end_lease(struct message *message);
+
 /*
  * The service brings this message again, and with it all behind it in its lane: what waits there
  * has lost its lease too, or it would overtake.
