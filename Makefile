@@ -306,6 +306,7 @@ example-here: install-private puller pubsub
 
 # ---- benchmarks: QUICK=1 takes less than two minutes and says less --------------------------
 
+BENCH_ALL = bench/run && bench/path && DISK_MS=1 bench/path
 BENCHES = bench bench-contention bench-purge bench-scale bench-growth
 .PHONY: $(BENCHES) $(BENCHES:%=%-here)
 $(BENCHES):
@@ -313,7 +314,7 @@ $(BENCHES):
 	@test/env/unprivileged $(MAKE) --no-print-directory -s $@-here
 $(BENCHES:%=%-here): install-private managed puller pubsub
 	@$(MAKE) -C bench PG_CONFIG=$(SERVER_BIN)/pg_config
-	@$(if $(filter bench-here,$@),bench/run && bench/path,bench/$(patsubst bench-%-here,%,$@))
+	@$(if $(filter bench-here,$@),$(BENCH_ALL),bench/$(patsubst bench-%-here,%,$@))
 
 # Messages a second through pull and acknowledge of the tests' Pub/Sub server.
 .PHONY: bench-pubsub

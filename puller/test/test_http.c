@@ -282,6 +282,19 @@ serve_tls(int listener, X509 *certificate, SSL_CTX_alpn_select_cb_func protocols
 	_exit(0);
 }
 
+/* A client that trusts nobody may not even connect, for which the server would wait. */
+static void
+wake(int listener)
+{
+	struct sockaddr_in address;
+	socklen_t length = sizeof(address);
+	int client = socket(AF_INET, SOCK_STREAM, 0);
+
+	assert_int_equal(getsockname(listener, (struct sockaddr *) &address, &length), 0);
+	assert_int_equal(connect(client, (struct sockaddr *) &address, length), 0);
+	close(client);
+}
+
 /* The status of the answer and of the server. */
 static void
 ask_tls(SSL_CTX_alpn_select_cb_func protocols, bool trusted, long *answered, int *server_status)
@@ -309,6 +322,7 @@ ask_tls(SSL_CTX_alpn_select_cb_func protocols, bool trusted, long *answered, int
 		http_trust(http, ca_file);
 	}
 	*answered = ask(http, url, true).status;
+	wake(listener);
 	assert_int_equal(waitpid(server, &status, 0), server);
 	*server_status = WIFEXITED(status) ? WEXITSTATUS(status) : -WTERMSIG(status);
 	http_free(http);
