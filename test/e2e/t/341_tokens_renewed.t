@@ -49,7 +49,11 @@ sub complaints
     return join ' ', map { $_->{event} } grep { $_->{level} =~ /warning|error/ } $puller->events;
 }
 
-sub asked { scalar $google->requests(sub { $_[0]{service} eq 'oauth2' }) }
+sub asked
+{
+    my @requests = $google->requests(sub { $_[0]{service} eq 'oauth2' });
+    return scalar(@requests);
+}
 
 subtest 'a token that ends in the middle of it' => sub {
     $google->rules(lifetime => 4);

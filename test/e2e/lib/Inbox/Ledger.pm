@@ -102,10 +102,11 @@ sub payment
         attributes => { idempotency_key => $key }, %more };
 }
 
+# Of all accounts in turn, however many are wanted.
 sub payments
 {
     my ($prefix, $first, $last) = @_;
-    return map { payment("$prefix$_", $_, 1) } $first .. $last;
+    return map { payment("$prefix$_", ($_ - 1) % 50 + 1, 1) } $first .. $last;
 }
 
 # "N M S B": effects, keys with an effect, keys with more than one, the sum of all balances.
