@@ -11,6 +11,7 @@
 #include "memory.h"
 #include "token.h"
 
+#define BEARER "Authorization: Bearer "
 #define SCOPE "https://www.googleapis.com/auth/pubsub"
 #define LOOK_EVERY_MS 1000
 #define RENEW_BEFORE_MS 225000
@@ -84,6 +85,12 @@ auth_header(const struct auth *auth)
 }
 
 const char *
+auth_token(const struct auth *auth)
+{
+	return auth->header != NULL ? auth->header + strlen(BEARER) : NULL;
+}
+
+const char *
 auth_quota_header(const struct auth *auth)
 {
 	return auth->quota_header;
@@ -105,7 +112,7 @@ auth_account(const struct auth *auth)
 static void
 take_token(struct auth *auth, const char *token)
 {
-	char *header = memory_format("Authorization: Bearer %s", token);
+	char *header = memory_format(BEARER "%s", token);
 
 	if (auth->header == NULL || strcmp(auth->header, header) != 0)
 	{

@@ -71,6 +71,9 @@ bool auth_is_hopeless(const struct auth *auth, int64_t now);
 const char *auth_header(const struct auth *auth);
 const char *auth_quota_header(const struct auth *auth);
 
+/* The token that the first holds, which no log may show; NULL: none. */
+const char *auth_token(const struct auth *auth);
+
 /* For people: the kind of credentials, never NULL; "none" with an emulator, "token_file". */
 const char *auth_kind(const struct auth *auth);
 

@@ -11,9 +11,10 @@ static const char find_more[] =
 	" (SELECT min(o.rolname) FROM own JOIN pg_roles o ON o.oid = own.relowner"
 	"  WHERE pg_has_role(r.oid, own.relowner, 'MEMBER')),"
 	" (SELECT string_agg(own.relname, ', ' ORDER BY own.relname) FROM own"
-	"  WHERE has_table_privilege(r.oid, own.oid, 'INSERT, UPDATE, DELETE, TRUNCATE, TRIGGER')),"
+	"  WHERE (has_table_privilege(r.oid, own.oid, 'DELETE, TRUNCATE, TRIGGER')"
+	"  OR has_any_column_privilege(r.oid, own.oid, 'INSERT, UPDATE'))),"
 	" (SELECT string_agg(own.relname, ', ' ORDER BY own.relname) FROM own"
-	"  WHERE has_table_privilege(r.oid, own.oid, 'SELECT'))"
+	"  WHERE has_any_column_privilege(r.oid, own.oid, 'SELECT'))"
 	" FROM pg_roles r WHERE r.rolname = current_user";
 
 enum
@@ -31,8 +32,8 @@ grant_remedy(const struct check *check)
 						 check->facts.schema, PQuser(check->connection));
 }
 
-/* A role may have each right but the one to ask which it has. */
-static void
+/* A role may have each right but the one to ask which it has. True when it has them all. */
+static bool
 check_needed(struct check *check)
 {
 	const char *values[] = {PQuser(check->connection)};
@@ -65,11 +66,34 @@ check_needed(struct check *check)
 		check_report_ok(&check->report, "rights", memory_copy_text("all that a puller needs"));
 	}
 	PQclear(rows);
+	return rows != NULL && lacking == 0;
+}
+
+/* The functions that it may call beyond a puller's, or NULL; some of them make keys forgotten. */
+static char *
+find_functions(struct check *check)
+{
+	const char *values[] = {check->facts.schema};
+	char *sql = memory_format(
+		"SELECT string_agg(f.proname, ', ' ORDER BY f.proname) FROM pg_proc f"
+		" JOIN pg_namespace n ON n.oid = f.pronamespace AND quote_ident(n.nspname) = $1"
+		" WHERE f.proname LIKE 'inbox\\_%%' AND has_function_privilege(f.oid, 'EXECUTE')"
+		" AND NOT EXISTS (SELECT FROM %s.inbox_rights('puller') r"
+		"  WHERE r = format('EXECUTE ON %%s %%s', CASE f.prokind WHEN 'p' THEN 'PROCEDURE'"
+		"   ELSE 'FUNCTION' END, f.oid::regprocedure))",
+		check->facts.schema);
+	PGresult *row = check_ask(check, false, sql, 1, values);
+	char *functions =
+		row != NULL && !PQgetisnull(row, 0, 0) ? memory_copy_text(PQgetvalue(row, 0, 0)) : NULL;
+
+	free(sql);
+	PQclear(row);
+	return functions;
 }
 
 /* Who can write to the tables can make messages disappear. */
 static void
-judge_more(struct check *check, const PGresult *row)
+judge_more(struct check *check, const PGresult *row, const char *functions)
 {
 	const char *user = PQuser(check->connection);
 	struct check_report *report = &check->report;
@@ -108,6 +132,12 @@ judge_more(struct check *check, const PGresult *row)
 						  memory_format("%s may read %s, which a puller does not need", user,
 										PQgetvalue(row, 0, MORE_READS)));
 	}
+	else if (functions != NULL)
+	{
+		check_report_note(
+			report, "role",
+			memory_format("%s may call %s, which a puller does not need", user, functions));
+	}
 	else
 	{
 		check_report_ok(
@@ -117,7 +147,7 @@ judge_more(struct check *check, const PGresult *row)
 }
 
 static void
-check_more(struct check *check)
+check_more(struct check *check, bool granted)
 {
 	char *sql = memory_format("WITH own AS (SELECT c.* FROM pg_class c JOIN pg_namespace n"
 							  "  ON n.oid = c.relnamespace AND quote_ident(n.nspname) = $1"
@@ -126,6 +156,7 @@ check_more(struct check *check)
 							  find_more);
 	const char *values[] = {check->facts.schema};
 	PGresult *row = check_ask(check, false, sql, 1, values);
+	char *functions;
 
 	free(sql);
 	if (row == NULL)
@@ -133,13 +164,14 @@ check_more(struct check *check)
 		check_complain(check, "role");
 		return;
 	}
-	judge_more(check, row);
+	functions = granted ? find_functions(check) : NULL;
+	judge_more(check, row, functions);
+	free(functions);
 	PQclear(row);
 }
 
 void
 check_rights(struct check *check)
 {
-	check_needed(check);
-	check_more(check);
+	check_more(check, check_needed(check));
 }

@@ -115,6 +115,60 @@ judge_halted(struct check *check, const PGresult *row)
 	}
 }
 
+/* The source that is served from the subscription: a shadow would take its messages away. */
+static PGresult *
+ask_served_from(struct check *check)
+{
+	const char *values[] = {check->config->subscription};
+	char *sql =
+		memory_format("SELECT min(s.source) FROM %s.inbox_status() s WHERE s.subscription = $1",
+					  check->facts.schema);
+	PGresult *row = check_ask(check, false, sql, 1, values);
+
+	free(sql);
+	if (row == NULL)
+	{
+		check_complain(check, "source");
+	}
+	return row;
+}
+
+/* A shadow serves nothing: it needs the source, and a subscription that nobody serves it from. */
+static void
+judge_shadow(struct check *check, bool there)
+{
+	const struct config *config = check->config;
+	PGresult *row = ask_served_from(check);
+
+	if (row == NULL)
+	{
+		return;
+	}
+	if (value(row, 0) != NULL)
+	{
+		check_report_problem(
+			&check->report, "source",
+			memory_format("%s is served from %s: a shadow would take its messages away",
+						  value(row, 0), config->subscription),
+			memory_copy_text("make a second subscription to its topic and give that"));
+	}
+	else if (!there)
+	{
+		check_report_problem(
+			&check->report, "source",
+			memory_format("%s is not there, and a shadow makes nothing", config->source),
+			memory_format("SELECT %s.inbox_configure('%s') makes it, or inbox_import() with the "
+						  "keys of another consumer",
+						  check->facts.schema, config->source));
+	}
+	else
+	{
+		check_report_ok(&check->report, "source",
+						memory_format("%s, which a shadow leaves as it is", config->source));
+	}
+	PQclear(row);
+}
+
 /* No row is no error: the first serving makes one. */
 static void
 judge_source(struct check *check, const PGresult *row, const char *signature)
@@ -122,6 +176,14 @@ judge_source(struct check *check, const PGresult *row, const char *signature)
 	const char *dedup;
 
 	check->source_known = true;
+	if (check->config->shadow)
+	{
+		judge_shadow(check, PQntuples(row) > 0);
+	}
+	if (PQntuples(row) == 0 && check->config->shadow)
+	{
+		return;
+	}
 	if (PQntuples(row) == 0)
 	{
 		check_report_ok(&check->report, "source",
@@ -130,7 +192,10 @@ judge_source(struct check *check, const PGresult *row, const char *signature)
 	}
 	dedup = value(row, SERVED_DEDUP);
 	check->dedup_ms = dedup != NULL ? strtoll(dedup, NULL, 10) : 0;
-	judge_served(check, row, signature);
+	if (!check->config->shadow)
+	{
+		judge_served(check, row, signature);
+	}
 	judge_halted(check, row);
 }
 

@@ -31,21 +31,64 @@ holds_consume(struct json_object *document)
 	return false;
 }
 
+/* As a policy names who is asking; an external account is known by its pool and its subject. */
+static char *
+member_of(const struct auth *auth)
+{
+	const char *account = auth_account(auth);
+
+	if (account != NULL && strncmp(account, "//", 2) == 0)
+	{
+		const char *provider = strstr(account, "/providers/");
+		size_t size = provider != NULL ? (size_t) (provider - account) : strlen(account);
+
+		return memory_format("principal:%.*s/subject/SUBJECT", (int) size, account);
+	}
+	if (account == NULL)
+	{
+		return memory_copy_text(strcmp(auth_kind(auth), "authorized_user") == 0 ? "user:ACCOUNT"
+																				: "MEMBER");
+	}
+	return memory_format(
+		"%s:%s", strstr(account, ".gserviceaccount.com") != NULL ? "serviceAccount" : "user",
+		account);
+}
+
 static char *
 bind_remedy(const struct check *check, const struct auth *auth)
 {
-	const char *account = auth_account(auth);
-	bool service = account == NULL || strstr(account, ".gserviceaccount.com") != NULL;
+	char *member = member_of(auth);
+	char *remedy = memory_format("gcloud pubsub subscriptions add-iam-policy-binding %s "
+								 "--role=roles/pubsub.subscriber --member=%s",
+								 check->config->subscription, member);
 
-	return memory_format("gcloud pubsub subscriptions add-iam-policy-binding %s "
-						 "--role=roles/pubsub.subscriber --member=%s:%s",
-						 check->config->subscription, service ? "serviceAccount" : "user",
-						 account != NULL ? account : "ACCOUNT");
+	free(member);
+	return remedy;
+}
+
+/*
+ * Everybody may ask: a refusal is of the account, the quota project or the API, and pulls will get
+ * the same one. Without any answer so far, nothing is known to be well.
+ */
+static void
+report_not_asked(struct check *check, const struct check_answer *answer, bool readable)
+{
+	if (readable && answer->outcome != PUBSUB_FORBIDDEN)
+	{
+		check_report_note(&check->report, "consuming",
+						  memory_format("whether it is allowed could not be asked: %s",
+										answer->error != NULL ? answer->error : "no answer"));
+		return;
+	}
+	check_report_problem(&check->report, "consuming",
+						 memory_format("not allowed, as far as can be seen: %s",
+									   answer->error != NULL ? answer->error : "no answer"),
+						 check_remedy(pubsub_remedy(answer->outcome, answer->status)));
 }
 
 /* Pulling would tell, and would lease messages. An emulator knows no permissions. */
 static void
-check_permission(struct check *check, struct pubsub *pubsub)
+check_permission(struct check *check, struct pubsub *pubsub, bool readable)
 {
 	struct check_answer answer;
 
@@ -57,9 +100,7 @@ check_permission(struct check *check, struct pubsub *pubsub)
 	check_await_answer(check, &answer);
 	if (answer.outcome != PUBSUB_OK)
 	{
-		check_report_note(&check->report, "consuming",
-						  memory_format("whether it is allowed could not be asked: %s",
-										answer.error != NULL ? answer.error : "no answer"));
+		report_not_asked(check, &answer, readable);
 	}
 	else if (holds_consume(answer.document))
 	{
@@ -143,8 +184,8 @@ check_dead_letters(struct check *check, struct pubsub *pubsub, struct json_objec
 						  "database would move good ones",
 						  topic, attempts),
 			memory_format("gcloud pubsub subscriptions update %s --clear-dead-letter-policy, or "
-						  "--max-delivery-attempts=%d",
-						  check->config->subscription, NATIVE_ATTEMPTS_LEAST));
+						  "--dead-letter-topic=%s --max-delivery-attempts=%d",
+						  check->config->subscription, topic, NATIVE_ATTEMPTS_LEAST));
 	}
 	else if (kept)
 	{
@@ -186,14 +227,14 @@ check_readable(struct check *check, struct pubsub *pubsub)
 		report_unreadable(check, &answer);
 		if (answer.outcome == PUBSUB_FORBIDDEN)
 		{
-			check_permission(check, pubsub);
+			check_permission(check, pubsub, false);
 		}
 	}
 	else
 	{
 		check_settings_report(check, answer.document);
 		check_dead_letters(check, pubsub, answer.document);
-		check_permission(check, pubsub);
+		check_permission(check, pubsub, true);
 	}
 	check_answer_free(&answer);
 }

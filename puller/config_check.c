@@ -112,6 +112,11 @@ check_handler(const struct config *config, struct fault *fault)
 										  "--as-dead-letters"),
 						 memory_copy_text("Leave out one of them."));
 	}
+	if (config->shadow && config->take_over)
+	{
+		return fault_set(fault, memory_copy_text("--shadow takes nothing over"),
+						 memory_copy_text("Leave out --take-over."));
+	}
 	if (config->as_dead_letters)
 	{
 		return config->handler == NULL ||

@@ -340,7 +340,8 @@ send_return(struct lease *lease)
 		{
 			request = new_request(lease, message->return_seconds);
 		}
-		if (message->return_seconds == request->seconds && has_room(request, bytes, message))
+		if (message->return_seconds == request->seconds &&
+			(request->count == 0 || has_room(request, bytes, message)))
 		{
 			message->request = request->number;
 			bytes += pubsub_id_size(message->ack_id);

@@ -108,7 +108,8 @@ judge(const struct call *call, const struct http_response *response, struct pubs
 	else
 	{
 		struct refusal_need need = {.permission = call->permission,
-									.resource = call->pubsub->config->subscription};
+									.resource = call->pubsub->config->subscription,
+									.token = auth_token(call->pubsub->auth)};
 
 		refusal_read(answer, response, &need, text);
 	}

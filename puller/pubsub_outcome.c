@@ -39,10 +39,12 @@ pubsub_remedy(enum pubsub_outcome outcome, long status)
 				   "--token-file, or see to it that the account is not disabled and the clock of "
 				   "this machine is right";
 		case PUBSUB_FORBIDDEN:
-			return "grant roles/pubsub.subscriber on the subscription to the account of the "
-				   "credentials";
+			return "what is missing is said: grant roles/pubsub.subscriber on the subscription to "
+				   "the account of the credentials, or for a quota project "
+				   "roles/serviceusage.serviceUsageConsumer there, or enable pubsub.googleapis.com";
 		case PUBSUB_NOT_FOUND:
-			return "check --subscription and its project, or create it; it is waited for";
+			return "check --subscription and its project, or create it; it is tried again by "
+				   "itself";
 		case PUBSUB_PRECONDITION:
 			return "the subscription must be a pull subscription that is not detached";
 		case PUBSUB_INVALID:

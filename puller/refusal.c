@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "credential.h"
+#include "secret.h"
 
 #define PAUSE_MAX_MS INT64_C(600000)
 
@@ -197,6 +198,10 @@ refusal_read(struct pubsub_answer *answer, const struct http_response *response,
 	{
 		canonical = credential_member(error, "status");
 		message = credential_member(error, "message");
+		if (message != NULL && secret_is_repeated(message, need->token))
+		{
+			message = SECRET_NOT_SHOWN;
+		}
 		read_details(answer, error);
 	}
 	answer->outcome = outcome_of_status(response->status, canonical);

@@ -11,11 +11,12 @@
 
 #define REFUSAL_TEXT_SIZE 1024
 
-/* What the call takes, where the service does not say it. */
+/* What the call takes, where the service does not say it, and what it was sent with. */
 struct refusal_need
 {
 	const char *permission; /* or NULL */
 	const char *resource;
+	const char *token; /* or NULL */
 };
 
 /* Sets outcome, failures and retry_after_ms, and writes the text for people. */

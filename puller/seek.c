@@ -37,6 +37,7 @@ find_time(struct check *check)
 		to = point.moved ? point.seek_to : NONE;
 	}
 	seek_point_report(check, &point, to);
+	seek_point_free(&point);
 	return to;
 }
 

@@ -21,8 +21,9 @@
 /* Times in microseconds since 1970; INT64_MIN: there is none. */
 struct seek_point
 {
-	bool known;			  /* the source is there */
-	bool moved;			  /* the database was restored, or another server took its place */
+	bool known;		 /* the source is there */
+	char *served_as; /* the source that is served from the subscription in its place, or NULL */
+	bool moved;		 /* the database was restored, or another server took its place */
 	int64_t served_since; /* by pullers, since it was moved; none: they have not come yet */
 	int64_t moved_before;
 	int64_t newest_claim;
@@ -34,6 +35,9 @@ struct seek_point
 
 /* Writes the report. Returns the status to exit with. */
 int seek_run(const struct config *config, FILE *out);
+
+/* Frees what it holds. */
+void seek_point_free(struct seek_point *point);
 
 /* Reads what the database knows; false where it cannot be asked, which is reported. */
 bool seek_point_read(struct check *check, struct seek_point *point);

@@ -51,6 +51,36 @@ read_row(struct seek_point *point, const PGresult *row)
 	point->seek_to = time_of(row, POINT_SEEK_TO);
 }
 
+/* Messages that are tried again are known by their source: with a wrong one they would be overlooked. */
+static bool
+read_served_as(struct check *check, struct seek_point *point)
+{
+	const char *values[] = {check->config->source, check->config->subscription};
+	char *sql = memory_format("SELECT CASE WHEN NOT bool_or(s.source = $1) THEN min(s.source) END"
+							  " FROM %s.inbox_status() s WHERE s.subscription = $2",
+							  check->facts.schema);
+	PGresult *row = check_ask(check, false, sql, 2, values);
+
+	free(sql);
+	if (row == NULL)
+	{
+		check_complain(check, "source");
+		return false;
+	}
+	if (!PQgetisnull(row, 0, 0))
+	{
+		point->served_as = memory_copy_text(PQgetvalue(row, 0, 0));
+	}
+	PQclear(row);
+	return true;
+}
+
+void
+seek_point_free(struct seek_point *point)
+{
+	free(point->served_as);
+}
+
 bool
 seek_point_read(struct check *check, struct seek_point *point)
 {
@@ -82,7 +112,7 @@ seek_point_read(struct check *check, struct seek_point *point)
 		read_row(point, row);
 	}
 	PQclear(row);
-	return true;
+	return read_served_as(check, point);
 }
 
 /* ---- what it says --------------------------------------------------------------------------- */
@@ -191,6 +221,20 @@ refuse_future(struct check *check, int64_t to)
 }
 
 static void
+refuse_other_source(struct check *check, const struct seek_point *point)
+{
+	if (point->served_as != NULL)
+	{
+		check_report_problem(
+			&check->report, "source",
+			memory_format("%s is served as the source %s and not as %s: what is tried again there "
+						  "was not looked at",
+						  check->config->subscription, point->served_as, check->config->source),
+			memory_format("--source %s", point->served_as));
+	}
+}
+
+static void
 refuse_waiting(struct check *check, const struct seek_point *point, int64_t to)
 {
 	char text[TIMESTAMP_SIZE];
@@ -236,6 +280,7 @@ seek_point_report(struct check *check, const struct seek_point *point, int64_t t
 	}
 	check_report_ok(&check->report, "seek to", ago(to));
 	refuse_future(check, to);
+	refuse_other_source(check, point);
 	refuse_waiting(check, point, to);
 	refuse_purged(check, point, to);
 }

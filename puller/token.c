@@ -60,11 +60,9 @@ drop_fetch(void *context)
 static void
 fail(struct fetch *fetch, const char *error, enum remedy_cause cause, int64_t retry_after_ms)
 {
-	char *text = memory_format("%s%s%s", fetch->origin != NULL ? fetch->origin : "",
-							   fetch->origin != NULL ? ": " : "",
-							   secret_is_in(error, fetch->base, fetch->secret)
-								   ? "(not shown, as it repeats what it was sent)"
-								   : error);
+	char *text = memory_format(
+		"%s%s%s", fetch->origin != NULL ? fetch->origin : "", fetch->origin != NULL ? ": " : "",
+		secret_is_in(error, fetch->base, fetch->secret) ? SECRET_NOT_SHOWN : error);
 	struct token_result result = {
 		.error = text,
 		.hint = remedy_of(fetch->base->kind, cause),

@@ -88,7 +88,7 @@ my %other = map { $_ => start($steady, $_) } qw(late deleted);
 subtest 'missing' => sub {
     my $event = $other{late}->wait_event('subscription_failed');
     like("$event->{level} $event->{status} $event->{subscription} $event->{hint}",
-        qr{^error 404 projects/p/subscriptions/late .*create it; it is waited for},
+        qr{^error 404 projects/p/subscriptions/late .*create it; it is tried again by itself},
         "one that is missing is said: $event->{err}");
     $steady->publish('deleted', payments('deleted a', 5));
     wait_for_effects('deleted a', 5);

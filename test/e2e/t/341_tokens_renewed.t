@@ -155,6 +155,28 @@ subtest 'a login that was revoked' => sub {
     is($puller->wait_end, 2, '--exit-on-permanent ends with status 2');
 };
 
+# As they are written in what is sent, and not as they are in the file.
+subtest 'servers that repeat what they were sent' => sub {
+    my %says = (
+        oauth2 => [ 'authorized_user', 'refresh_token=1%2F%2Frefresh', token_failed => refresh_token => '1//refresh' ],
+        sts => [ 'external_user', 'Authorization: Basic Y2xpZW50LTE6Y2xpZW50LXNlY3JldA==', 'token_failed' ]);
+    foreach my $who (sort keys %says)
+    {
+        my ($kind, $text, $event, %more) = @{ $says{$who} };
+        $google->rules(answers => [ { on => $who, status => 400, id => "repeat $who", times => 1000,
+                    body => { error => 'invalid_request', error_description => "What is $text?" } } ]);
+        my $puller = start("repeat-$who", credentials => $google->credentials($kind, %more));
+        like($puller->wait_event($event)->{err}, qr/: \(not shown, as it repeats/, "$who is not quoted");
+        is($puller->stop, 0, 'stops with status 0');
+    }
+    $google->rules(answers => [ { on => 'pubsub', status => 403, id => 'repeat', times => 1000, body => { error =>
+                    { code => 403, status => 'PERMISSION_DENIED', message => 'What is ya29.bare?' } } } ]);
+    my $puller = start('repeat', options => [ '--token-file', $google->write_file('bare', "ya29.bare\n") ]);
+    like($puller->wait_event('pull_failed')->{err}, qr/DENIED: \(not shown, .*; missing is/, 'Pub/Sub is not quoted');
+    is($puller->stop, 0, 'stops with status 0');
+    is_deeply([ Inbox::Puller->leaks('1%2F%2Frefresh', 'Y2xpZW50', 'ya29.bare') ], [], 'no log shows it');
+};
+
 subtest 'a metadata server that comes late' => sub {
     my %ports = map { $_ => Inbox::Service::free_port() } qw(plain proxy);
     my $late = Google->start(pubsub => $service->{url}, ports => {%ports}, later => 1);
@@ -178,6 +200,16 @@ subtest 'a permission that is missing' => sub {
     like($event->{err}, qr{User not authorized .*; missing is the permission pubsub\.subscriptions\.consume on projects/p/subscriptions/forbidden$},
         'is named, with the resource');
     is($puller->wait_end, 2, '--exit-on-permanent ends with status 2');
+};
+
+# Whom the API, or the project that is charged, refuses is refused all: --check is not to be content.
+subtest 'an API that is not enabled' => sub {
+    $google->rules(answers => [ { on => 'pubsub', status => 403, id => 'api', times => 1000, body => { error => {
+                        code => 403, status => 'PERMISSION_DENIED', message => 'It is disabled.',
+                        details => [ { reason => 'SERVICE_DISABLED' } ] } } } ]);
+    my $check = Inbox::Check->run(subscription => $service->subscription('forbidden'), env => { $google->env },
+        options => [ '--ca-file', $google->ca, '--credentials-file', $google->credentials('authorized_user') ]);
+    like($check->problem('consuming') // '', qr/It is disabled\. -> .*enable pubsub\.googleapis\.com/, '--check says so');
 };
 
 subtest 'a server that is not Google' => sub {

@@ -7,6 +7,7 @@ use IPC::Run ();
 use JSON::PP;
 use PostgreSQL::Test::Utils;
 use Test::More;
+use Inbox::Check;
 use Inbox::Ledger;
 use Inbox::Scene;
 use Inbox::Wait;
@@ -63,6 +64,16 @@ is($thief->wait_end(20), 2, 'a shadow of the same subscription ends');
 ($refused) = $thief->events('db_refused');
 like("$refused->{err} $refused->{hint}", qr/take the messages .* away.*second subscription/,
     'as it would take messages away');
+
+# --check sees a shadow as it would be seen.
+my %check = (dbname => $node->connstr('postgres'), handler => 'post', source => 'ledger',
+    env => { PUBSUB_EMULATOR_HOST => $service->host }, options => ['--shadow']);
+like(Inbox::Check->run(%check, subscription => $service->subscription('shadow-sub'))->problem('source') // '',
+    qr/take its messages away -> .*second subscription/, '--check: of the same subscription');
+like(Inbox::Check->run(%check, source => 'other', subscription => $service->subscription('second'))
+      ->problem('source') // '', qr/makes nothing -> .*inbox_configure\('other'\)/, '--check: no source');
+is(Inbox::Check->run(%check, subscription => $service->subscription('second'))->problem('source'), undef,
+    '--check: of a second one');
 
 my $before = dump_all();
 my $claims = $node->safe_psql('postgres', "SELECT count(*), max(xmin::text::bigint) FROM inbox_claim");

@@ -27,11 +27,12 @@ $service->create_subscription($_, 'pay', %sound) foreach qw(pay-sub till);
 $node->safe_psql('postgres', 'CREATE DATABASE empty; CREATE DATABASE latin ENCODING \'LATIN1\' '
       . "TEMPLATE template0 LOCALE 'C'");
 $node->safe_psql('postgres', "CREATE ROLE $_ LOGIN")
-  foreach qw(puller stranger writer reader hasty idle member);
-owner_runs("SELECT inbox_grant(r, 'puller') FROM unnest('{puller,writer,reader,hasty,idle,member}'"
+  foreach qw(puller stranger writer reader hasty idle member caller);
+owner_runs("SELECT inbox_grant(r, 'puller') FROM unnest('{puller,writer,reader,hasty,idle,member,caller}'"
       . '::regrole[]) r');
 owner_runs(<<'SQL');
 REVOKE EXECUTE ON FUNCTION inbox_fail FROM member;
+GRANT EXECUTE ON FUNCTION inbox_erase TO caller;
 SELECT inbox_grant('reader', 'monitor');
 CREATE FUNCTION strangers(payload jsonb) RETURNS void BEGIN ATOMIC END;
 REVOKE EXECUTE ON FUNCTION strangers FROM PUBLIC;
@@ -126,6 +127,10 @@ subtest 'the role' => sub {
     owner_runs('REVOKE UPDATE ON inbox_source FROM writer');
     like(finds('who may read', [], undef, dbname => dbname('reader'))->fact('role')->{value},
         qr/reader may read inbox_source/, 'who may read: is told');
+    like(finds('who may call more', [], undef, dbname => dbname('caller'))->fact('role')->{value},
+        qr/caller may call inbox_erase, which/, 'who may call more: is told');
+    owner_runs('GRANT UPDATE (payload_hash) ON inbox_claim TO caller');
+    finds('who may write a column', ['role'], qr/caller may write to inbox_claim/, dbname => dbname('caller'));
     finds('a statement_timeout that is too short', ['timeouts'],
         qr/statement_timeout is 200 ms.* -> ALTER ROLE hasty SET/, dbname => dbname('hasty'));
     finds('an idle_session_timeout', ['timeouts'],
@@ -213,7 +218,7 @@ subtest 'the subscription' => sub {
         subscription('losing', deadLetterPolicy => { %policy, deadLetterTopic => $service->topic('nowhere') }));
     subscription('given-up-sub', topic => 'given-up');
     finds('a dead-letter policy that moves soon', ['dead_letters'],
-        qr/after 99 attempts.* -> .*--max-delivery-attempts=100/,
+        qr/after 99 attempts.* -> .*--dead-letter-topic=\S+ --max-delivery-attempts=100/,
         subscription('soon', deadLetterPolicy =>
               { maxDeliveryAttempts => 99, deadLetterTopic => $service->topic('given-up') }));
     finds('a dead-letter policy that is patient', [], undef,

@@ -74,6 +74,8 @@ SQL
 refuses('a message that waits', qr/tried again +a message published at \S+Z failed.*give a time before that/,
     hours_ago(1));
 is(attempt(hours_ago(3))->{status}, 3, 'before that message there is nothing against it');
+refuses('another source than is served', qr/source +\S+ is served as the source \S+ and not as other: .* --source \S+/,
+    hours_ago(3), '--source', 'other');
 owner_runs("UPDATE inbox_source SET purged_before = now() - interval '150 min'");
 refuses('keys that are forgotten', qr/keys +those of messages published before \S+Z.*--seek \S+Z/, hours_ago(3));
 owner_runs('UPDATE inbox_source SET purged_before = NULL');
