@@ -113,7 +113,7 @@ BEGIN
 			USING ROWS FROM (unnest(messages), unnest(verdicts)) AS m(key, payload, attributes,
 				ordering_key, message_id, publish_time, delivery_attempt, source, verdict)
 			WHERE f.source_id = src.id AND f.key = m.key AND f.status = 'retrying'
-			AND m.verdict IN ('applied', 'duplicate', 'expired');
+			AND m.verdict IN ('applied', 'duplicate', 'conflict', 'expired');
 	END IF;
 	IF src.troubled AND 'applied' = ANY (verdicts) THEN
 		PERFORM @extschema@.inbox_managed_applied(src.id);
@@ -216,10 +216,11 @@ BEGIN
 		verdicts := '{}';
 		RETURN;
 	END IF;
-	IF runs AND NOT pg_try_advisory_xact_lock_shared(src.lock_key) THEN
+	-- While it was waited for, another one may have become the source's lock.
+	WHILE runs AND NOT pg_try_advisory_xact_lock_shared(src.lock_key) LOOP
 		PERFORM pg_advisory_xact_lock_shared(src.lock_key);
 		SELECT * INTO STRICT src FROM @extschema@.inbox_managed_source(source);
-	END IF;
+	END LOOP;
 
 	IF src.holding OR EXISTS (SELECT FROM unnest(times) AS t(publish_time)
 		WHERE t.publish_time < src.purged_before)

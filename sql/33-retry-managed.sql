@@ -12,7 +12,7 @@ DECLARE
 	claim record;
 BEGIN
 	-- Locked, so that of two operators the second finds it settled.
-	SELECT d.*, s.name, s.handler INTO f FROM @extschema@.inbox_failure d
+	SELECT d.*, s.name, s.handler, s.order_policy INTO f FROM @extschema@.inbox_failure d
 		JOIN @extschema@.inbox_source s ON s.id = d.source_id
 		WHERE d.id = failure FOR UPDATE OF d;
 	IF NOT FOUND THEN
@@ -23,7 +23,8 @@ BEGIN
 	END IF;
 	SELECT e.id INTO waits_for FROM @extschema@.inbox_failure e
 		WHERE e.source_id = f.source_id AND e.ordering_key = f.ordering_key
-		AND e.status IN ('dead', 'parked') AND f.status = 'parked'
+		AND e.status IN ('dead', 'parked')
+		AND (f.status = 'parked' OR f.status = 'dead' AND f.order_policy = 'park')
 		AND (coalesce(e.publish_time, e.failed_at), e.id)
 			< (coalesce(f.publish_time, f.failed_at), f.id)
 		ORDER BY coalesce(e.publish_time, e.failed_at), e.id LIMIT 1;

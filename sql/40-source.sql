@@ -21,6 +21,12 @@ DECLARE
 	otherwise boolean;
 BEGIN
 	source_id := @extschema@.inbox_source_ensure(source);
+	-- Who has the lock that was its lock until now would not be waited for.
+	IF EXISTS (SELECT FROM @extschema@.inbox_source s WHERE s.id = source_id
+		AND s.lock_group IS DISTINCT FROM coalesce(inbox_source_serve.lock_group, s.lock_group))
+	THEN
+		PERFORM @extschema@.inbox_lock(source, exclusive => true);
+	END IF;
 	SELECT s.* INTO STRICT found FROM @extschema@.inbox_source s
 		WHERE s.id = source_id FOR UPDATE;
 	otherwise := coalesce(found.handler <> inbox_source_serve.handler
@@ -99,13 +105,19 @@ AS $$
 DECLARE
 	this_id integer := @extschema@.inbox_source_ensure(source);
 	lock_key bigint;
+	held bigint;
 BEGIN
-	SELECT s.lock_key INTO STRICT lock_key FROM @extschema@.inbox_source s WHERE s.id = this_id;
-	IF exclusive THEN
-		PERFORM pg_advisory_xact_lock(lock_key);
-	ELSE
-		PERFORM pg_advisory_xact_lock_shared(lock_key);
-	END IF;
+	LOOP
+		-- While it was waited for, another one may have become the source's lock.
+		SELECT s.lock_key INTO STRICT lock_key FROM @extschema@.inbox_source s WHERE s.id = this_id;
+		EXIT WHEN lock_key = held;
+		IF exclusive THEN
+			PERFORM pg_advisory_xact_lock(lock_key);
+		ELSE
+			PERFORM pg_advisory_xact_lock_shared(lock_key);
+		END IF;
+		held := lock_key;
+	END LOOP;
 END
 $$;
 COMMENT ON FUNCTION @extschema@.inbox_lock(text, boolean) IS

@@ -1,35 +1,76 @@
+CREATE FUNCTION @extschema@.inbox_retry_alone(of_lock bigint) RETURNS boolean
+	LANGUAGE sql VOLATILE PARALLEL UNSAFE
+	SET search_path = pg_catalog, pg_temp
+BEGIN ATOMIC
+	SELECT coalesce(bool_or(s.order_policy = 'park' OR EXISTS (
+		SELECT FROM @extschema@.inbox_failure p
+		WHERE p.source_id = s.id AND p.status = 'parked')), false)
+	FROM @extschema@.inbox_source s WHERE s.lock_key = of_lock;
+END;
+COMMENT ON FUNCTION @extschema@.inbox_retry_alone(bigint) IS
+	'whether messages wait for others where this is the lock';
+
 CREATE FUNCTION @extschema@.inbox_retry_lock(these bigint[]) RETURNS void
 	LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
 	SET search_path = pg_catalog, pg_temp
 AS $$
 DECLARE
-	source_row record;
-	alone boolean;
+	of_lock bigint;
+	locks bigint[] := '{}';
 BEGIN
-	FOR source_row IN
-		SELECT s.lock_key, array_agg(s.id) AS ids FROM @extschema@.inbox_source s
-		WHERE s.id IN (SELECT f.source_id FROM @extschema@.inbox_failure f WHERE f.id = ANY (these))
-		GROUP BY s.lock_key ORDER BY s.lock_key
 	LOOP
+		-- Which lock it is may have changed while it was waited for.
+		SELECT min(s.lock_key) INTO of_lock FROM @extschema@.inbox_source s
+			WHERE s.id IN (SELECT f.source_id FROM @extschema@.inbox_failure f WHERE f.id = ANY (these))
+			AND s.lock_key <> ALL (locks);
+		EXIT WHEN of_lock IS NULL;
 		-- Alone where messages wait for others: what is parked while others are released would stay.
-		-- That may have changed while the lock was waited for.
-		FOR look IN 1 .. 2 LOOP
-			SELECT bool_or(s.order_policy = 'park' OR EXISTS (
-				SELECT FROM @extschema@.inbox_failure p
-				WHERE p.source_id = s.id AND p.status = 'parked')) INTO alone
-				FROM @extschema@.inbox_source s WHERE s.id = ANY (source_row.ids);
-			IF alone THEN
-				PERFORM pg_advisory_xact_lock(source_row.lock_key);
-				EXIT;
-			ELSIF look = 1 THEN
-				PERFORM pg_advisory_xact_lock_shared(source_row.lock_key);
-			END IF;
-		END LOOP;
+		-- That may have changed, too; then the lock is given back, or two who share it would each wait
+		-- for the other to be alone.
+		IF NOT @extschema@.inbox_retry_alone(of_lock) THEN
+			BEGIN
+				PERFORM pg_advisory_xact_lock_shared(of_lock);
+				IF @extschema@.inbox_retry_alone(of_lock) THEN
+					RAISE SQLSTATE 'IX000';
+				END IF;
+				locks := locks || of_lock;
+			EXCEPTION WHEN SQLSTATE 'IX000' THEN
+				NULL;
+			END;
+		END IF;
+		IF of_lock <> ALL (locks) THEN
+			PERFORM pg_advisory_xact_lock(of_lock);
+			locks := locks || of_lock;
+		END IF;
 	END LOOP;
 END
 $$;
 COMMENT ON FUNCTION @extschema@.inbox_retry_lock(bigint[]) IS
 	'takes the locks of the sources of these failures';
+
+CREATE FUNCTION @extschema@.inbox_retry_ready(these bigint[]) RETURNS void
+	LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
+	SET search_path = pg_catalog, pg_temp
+AS $$
+DECLARE
+	source_row record;
+BEGIN
+	FOR source_row IN
+		SELECT s.name, s.handler FROM @extschema@.inbox_source s
+		WHERE s.id IN (SELECT f.source_id FROM @extschema@.inbox_failure f WHERE f.id = ANY (these))
+		ORDER BY s.id
+	LOOP
+		IF source_row.handler IS NULL THEN
+			RAISE EXCEPTION 'the source "%" has no handler', source_row.name
+				USING ERRCODE = 'object_not_in_prerequisite_state',
+					HINT = format('SELECT inbox_serve(%L, ''the handler'', NULL);', source_row.name);
+		END IF;
+		PERFORM @extschema@.inbox_handler(source_row.handler);
+	END LOOP;
+END
+$$;
+COMMENT ON FUNCTION @extschema@.inbox_retry_ready(bigint[]) IS
+	'an error where the caller cannot run the handler of these failures, which is not their fault';
 
 CREATE FUNCTION @extschema@.inbox_retry_failed(this_id bigint, sqlstate text, error text,
 	detail text, hint text, context text) RETURNS void
@@ -123,6 +164,7 @@ BEGIN
 	IF next_id IS NULL THEN
 		RETURN 0;
 	END IF;
+	PERFORM @extschema@.inbox_retry_ready(ARRAY[head]);
 	PERFORM @extschema@.inbox_constraints_check(pg_catalog.format(
 		'failure %s, or what this transaction did before it', head));
 	WHILE next_id IS NOT NULL LOOP
@@ -226,14 +268,14 @@ BEGIN
 	END IF;
 	these := ARRAY(SELECT f.id FROM @extschema@.inbox_retry_find(source, status, sqlstate,
 		failed_from, failed_to, ordering_key, without_key) f
-		WHERE f.ready ORDER BY f.failed_at, f.id LIMIT up_to);
+		WHERE f.ready);
 	SELECT count(*) INTO left_out FROM @extschema@.inbox_retry_find(source, status, sqlstate,
 		failed_from, failed_to, ordering_key, without_key) f WHERE f.ready IS NOT TRUE;
 	PERFORM @extschema@.inbox_retry_lock(these);
 	-- What another operator is at is left to him.
 	these := ARRAY(SELECT f.id FROM @extschema@.inbox_failure f
 		WHERE f.id = ANY (these) AND f.status = inbox_retry_pick.status
-		ORDER BY f.failed_at, f.id FOR UPDATE SKIP LOCKED);
+		ORDER BY coalesce(f.publish_time, f.failed_at), f.id LIMIT up_to FOR UPDATE SKIP LOCKED);
 END
 $$;
 COMMENT ON FUNCTION @extschema@.inbox_retry_pick(text, text, text, timestamptz, timestamptz, text,
@@ -260,17 +302,17 @@ BEGIN
 	resolved := 0;
 	failed := 0;
 	skipped := 0;
+	PERFORM @extschema@.inbox_retry_ready(these);
 	PERFORM @extschema@.inbox_constraints_check('what this transaction did before inbox_retry_all');
 	FOREACH this_id IN ARRAY these LOOP
 		PERFORM @extschema@.inbox_constraints_defer();
 		BEGIN
+			-- One of them that another has released is applied by now.
 			IF @extschema@.inbox_retry(this_id) THEN
 				PERFORM @extschema@.inbox_constraints_check(
 					pg_catalog.format('failure %s', this_id));
-				resolved := resolved OPERATOR(pg_catalog.+) 1;
-			ELSE
-				skipped := skipped OPERATOR(pg_catalog.+) 1;
 			END IF;
+			resolved := resolved OPERATOR(pg_catalog.+) 1;
 		EXCEPTION WHEN SQLSTATE 'IX004' THEN
 			skipped := skipped OPERATOR(pg_catalog.+) 1;
 		WHEN OTHERS THEN

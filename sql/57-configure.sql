@@ -29,10 +29,11 @@ BEGIN
 					'''continue'' or ''park''.';
 	END IF;
 	this_id := @extschema@.inbox_source_ensure(source);
-	-- Alone: who is retrying a message that has not been parked yet shares the lock, and what a batch
-	-- parks behind it meanwhile would stay.
-	IF order_policy = 'park' AND EXISTS (SELECT FROM @extschema@.inbox_source s
-		WHERE s.id = this_id AND s.order_policy <> 'park')
+	-- Alone: while a message is settled that others wait for, or could be parked behind, nothing may
+	-- change by which its followers and whoever settles it would miss each other.
+	IF EXISTS (SELECT FROM @extschema@.inbox_source s WHERE s.id = this_id
+		AND (s.order_policy <> inbox_configure.order_policy
+			OR coalesce(s.lock_group, '') <> inbox_configure.lock_group))
 	THEN
 		PERFORM @extschema@.inbox_lock(source, exclusive => true);
 	END IF;

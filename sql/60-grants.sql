@@ -41,7 +41,7 @@ BEGIN
 			('{puller,operator}', '{inbox_purge_batch}'),
 			('{operator}', '{inbox_payload_text,inbox_purge,inbox_erase}'),
 			('{operator}', '{inbox_import,inbox_process,inbox_lock,inbox_retry,inbox_retry_one,
-				inbox_retry_lock,inbox_retry_check,inbox_retry_failed,inbox_retry_pick,inbox_retry_all,
+				inbox_retry_lock,inbox_retry_alone,inbox_retry_ready,inbox_retry_check,inbox_retry_failed,inbox_retry_pick,inbox_retry_all,
 				inbox_release,inbox_release_next,inbox_constraints_check,inbox_constraints_defer,
 				inbox_discard,inbox_discard_one,inbox_configure,inbox_history,
 				inbox_history_of_claims,inbox_history_of_failures,inbox_history_of_acts,inbox_blame,

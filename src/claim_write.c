@@ -96,37 +96,6 @@ is_busy(const inbox_claim_reader *reader, const SnapshotData *now, busy_claim *b
 	return TransactionIdIsValid(busy->xid);
 }
 
-/* Settles what has a claim; returns how many are left, or -1 if there is a busy one. */
-static int
-look_up(inbox_claim_reader *reader, const SnapshotData *now, const inbox_source *source,
-		inbox_message **open, int n, busy_claim *busy)
-{
-	int kept = 0;
-
-	for (int i = 0; i < n; i++)
-	{
-		bool hashed;
-		int64 hash;
-
-		if (!inbox_claim_read(reader, open[i]->key, &hashed, &hash))
-			open[kept++] = open[i];
-		else if (is_busy(reader, now, busy))
-			return -1;
-		else
-			inbox_claim_settle(source, open[i], hashed, hash);
-	}
-	return kept;
-}
-
-static void
-wait_for(const inbox_claim_reader *reader, busy_claim *busy)
-{
-	if (busy->token != 0)
-		SpeculativeInsertionWait(busy->xid, busy->token);
-	else
-		XactLockTableWait(busy->xid, reader->table, &busy->place, XLTW_InsertIndexUnique);
-}
-
 static int
 drop_settled(inbox_message **open, int n)
 {
@@ -138,6 +107,34 @@ drop_settled(inbox_message **open, int n)
 			open[kept++] = open[i];
 	}
 	return kept;
+}
+
+/* Settles what has a claim; returns how many are left, or -1 if there is a busy one. */
+static int
+look_up(inbox_claim_reader *reader, const SnapshotData *now, const inbox_source *source,
+		inbox_message **open, int n, busy_claim *busy)
+{
+	for (int i = 0; i < n; i++)
+	{
+		bool hashed;
+		int64 hash;
+
+		if (!inbox_claim_read(reader, open[i]->key, &hashed, &hash))
+			continue;
+		if (is_busy(reader, now, busy))
+			return -1;
+		inbox_claim_settle(source, open[i], hashed, hash);
+	}
+	return drop_settled(open, n);
+}
+
+static void
+wait_for(const inbox_claim_reader *reader, busy_claim *busy)
+{
+	if (busy->token != 0)
+		SpeculativeInsertionWait(busy->xid, busy->token);
+	else
+		XactLockTableWait(busy->xid, reader->table, &busy->place, XLTW_InsertIndexUnique);
 }
 
 static void

@@ -128,7 +128,7 @@ inbox_failure_forget(const inbox_home *home, const inbox_source *source,
 	for (int i = 0; i < count; i++)
 	{
 		if (messages[i].verdict == INBOX_APPLIED || messages[i].verdict == INBOX_DUPLICATE ||
-			messages[i].verdict == INBOX_EXPIRED)
+			messages[i].verdict == INBOX_CONFLICT || messages[i].verdict == INBOX_EXPIRED)
 			keys[n++] = PointerGetDatum(messages[i].key);
 	}
 	if (n == 0)

@@ -99,12 +99,16 @@ inbox_source_read(const inbox_home *home, text *name, inbox_source *source)
 void
 inbox_source_lock(const inbox_home *home, inbox_source *source)
 {
-	Datum key = Int64GetDatum(source->lock_key);
+	/* While it was waited for, another one may have become the source's lock. */
+	for (;;)
+	{
+		Datum key = Int64GetDatum(source->lock_key);
 
-	if (DatumGetBool(DirectFunctionCall1(pg_try_advisory_xact_lock_shared_int8, key)))
-		return;
-	(void) DirectFunctionCall1(pg_advisory_xact_lock_shared_int8, key);
-	inbox_source_read(home, source->name, source);
+		if (DatumGetBool(DirectFunctionCall1(pg_try_advisory_xact_lock_shared_int8, key)))
+			return;
+		(void) DirectFunctionCall1(pg_advisory_xact_lock_shared_int8, key);
+		inbox_source_read(home, source->name, source);
+	}
 }
 
 void

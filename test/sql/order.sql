@@ -63,6 +63,30 @@ SELECT key, status FROM inbox_failure WHERE ordering_key = 'e' ORDER BY id;
 SELECT * FROM batch('e:6=x', 'e:3=bad');
 SELECT key FROM ledger WHERE key LIKE 'e:%' ORDER BY n;
 
+-- Who may not run the handler is refused, and nothing dies of it.
+SELECT fail('i:1=bad');
+SELECT * FROM batch('i:2=x');
+CREATE ROLE inbox_operator ROLE CURRENT_USER;
+SELECT inbox_grant('inbox_operator', 'operator');
+REVOKE ALL ON FUNCTION post FROM PUBLIC;
+SELECT id AS i1 FROM inbox_failure WHERE key = 'i:1' \gset
+SET ROLE inbox_operator;
+SELECT inbox_discard(:i1, 'not ours');
+SELECT * FROM inbox_retry_all('s', ordering_key => 'i');
+RESET ROLE;
+SELECT key, status, attempts, error FROM inbox_failure WHERE ordering_key = 'i' ORDER BY id;
+SELECT inbox_revoke('inbox_operator', 'operator');
+DROP ROLE inbox_operator;
+SELECT inbox_discard(:i1, 'not ours');
+
+-- A dead one is not applied before an earlier one of its ordering key, either.
+SELECT fail('j:1=bad'), fail('j:2=x');
+\set VERBOSITY terse
+SELECT inbox_retry(id) FROM inbox_failure WHERE key = 'j:2';
+\set VERBOSITY default
+SELECT inbox_discard(id, 'not ours') FROM inbox_failure WHERE key = 'j:1';
+SELECT inbox_retry(id) FROM inbox_failure WHERE key = 'j:2';
+
 -- A copy of what is dead, in the same call, is nothing that is applied first.
 SELECT fail('h:1=bad');
 SELECT * FROM batch('h:1=y', 'h:2=x', 'h:1=bad', 'h:3=x');

@@ -21,6 +21,8 @@ SELECT inbox_configure('s', max_attempts => 1), inbox_configure('t', max_attempt
 SELECT dies('k1', 'bad') AS k1 \gset
 \set VERBOSITY terse
 SELECT inbox_retry(:k1);
+SELECT * FROM inbox_retry_all('s');
+SELECT status, attempts, error FROM inbox_failure WHERE id = :k1;
 SELECT handler_signature FROM inbox_serve('s', 'post', 'a subscription');
 \set VERBOSITY default
 SELECT inbox_retry(:k1);
@@ -118,6 +120,18 @@ SELECT count(dies('b' || i, CASE i WHEN 2 THEN 'busy' ELSE 'good' END)) FROM gen
 SELECT * FROM inbox_retry_all('s');
 \echo :SQLSTATE
 SELECT key, status FROM inbox_failure WHERE key ~ '^b\d' ORDER BY key;
+
+-- A key that an operator has given to another message is no longer retried: what is behind it goes on.
+SELECT verdict FROM inbox_fail(('w1', 'good', NULL, 'w', 'id of w1', '2026-01-01', 1, NULL), 'w', '22023', 'bad payload');
+SELECT handler_signature FROM inbox_serve('w', 'post', 'another subscription');
+SELECT inbox_configure('w', max_attempts => 1);
+SELECT dies('w9', 'other', source => 'w') AS w9 \gset
+SELECT inbox_retry(:w9, key => 'w1');
+SELECT key, verdict FROM inbox_process_batch(ARRAY[('w1', 'good', NULL, 'w', 'id of w1', '2026-01-01', 1, NULL)
+	]::inbox_message[], 'post', 'w');
+SELECT key, verdict FROM inbox_process_batch(ARRAY[('w2', 'good', NULL, 'w', 'id of w2', '2026-01-02', 1, NULL)
+	]::inbox_message[], 'post', 'w');
+SELECT key, status FROM inbox_failure WHERE key ~ '^w' ORDER BY key;
 
 -- Settings.
 SELECT inbox_configure('u');
