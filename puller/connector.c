@@ -78,6 +78,9 @@ connector_open(const char *conninfo, const char *password)
 	{
 		values[0] = NULL;
 	}
+#ifdef INBOX_WITHOUT_CLIENT_ENCODING
+	values[8] = NULL;
+#endif
 	connection = PQconnectdbParams(keywords, values, 1);
 	if (connection == NULL)
 	{

@@ -258,6 +258,12 @@ greeting_hint(const PGconn *connection, const char *sqlstate)
 				  "for in the role's search_path"},
 		{"3F000", "check the schema in --handler"},
 		{"42725", "name one of them with its argument types, as in --handler 'f(jsonb)'"},
+		{"25006",
+		 "default_transaction_read_only is on for the server, the database or the role: it "
+		 "goes on when that is off"},
+		{"57014", "the statement_timeout of the server, the database or the role is too short, or "
+				  "inbox_source is locked for longer: see pg_stat_activity"},
+		{"55P03", "somebody holds a lock on inbox_source: see pg_stat_activity"},
 	};
 
 	if (sqlstate != NULL && strcmp(sqlstate, "42501") == 0)

@@ -84,6 +84,12 @@ receive_body(char *bytes, size_t one, size_t size, void *context)
 
 	(void) one; /* libcurl promises 1 */
 	note_first_byte(request);
+	/* Before its first byte a pull may wait for long; what has begun and stalls has leased messages. */
+	if (request->received.size == 0)
+	{
+		SET(request->easy, CURLOPT_LOW_SPEED_LIMIT, 1L);
+		SET(request->easy, CURLOPT_LOW_SPEED_TIME, SILENCE_LIMIT_MS / 1000L);
+	}
 	if (!buffer_append(&request->received, bytes, size))
 	{
 		request->response.too_large = true;

@@ -158,13 +158,12 @@ send_run(struct worker *worker, struct message *const *messages, size_t count)
 			? DB_LOCK_EXCLUSIVE
 			: DB_LOCK_SHARED;
 	add_bytes(&statement, worker->db.facts.message_array_type, &bytes);
-	add_text(&statement, config->handler);
+	/* As greeted: the name alone may mean another function by now, which nobody has agreed to. */
+	add_text(&statement, worker->db.facts.handler);
 	add_text(&statement, config->source);
-	/* With argument types in it, a name is a regprocedure's; without, a regproc's. */
 	sql = memory_format("SELECT ordinal, verdict FROM %s.inbox_process_batch($1,"
-						" $2::pg_catalog.%s, $3)",
-						worker->db.facts.schema,
-						strchr(config->handler, '(') != NULL ? "regprocedure" : "regproc");
+						" $2::pg_catalog.regprocedure, $3)",
+						worker->db.facts.schema);
 	run(worker, WORK_RUN, &statement, &bytes, sql);
 }
 

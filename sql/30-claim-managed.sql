@@ -89,12 +89,17 @@ BEGIN
 			USING ERRCODE = 'invalid_parameter_value',
 				HINT = 'Leave it out for the source "default".';
 	END IF;
-	LOOP
+	FOR round IN 0 .. 10 LOOP
 		SELECT s.id INTO this_id FROM @extschema@.inbox_source s WHERE s.name = source;
-		EXIT WHEN FOUND;
+		IF FOUND THEN
+			RETURN this_id;
+		END IF;
 		INSERT INTO @extschema@.inbox_source (name) VALUES (source) ON CONFLICT (name) DO NOTHING;
 	END LOOP;
-	RETURN this_id;
+	RAISE EXCEPTION 'the source "%" was neither inserted into inbox_source nor found there', source
+		USING ERRCODE = 'object_not_in_prerequisite_state',
+			DETAIL = 'A trigger or a rule on the table may keep rows out of it.',
+			HINT = 'SELECT * FROM @extschema@.inbox_check();';
 END
 $$;
 

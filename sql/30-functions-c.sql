@@ -37,7 +37,9 @@ CREATE FUNCTION @extschema@.inbox_process_batch(messages @extschema@.inbox_messa
 
 CREATE FUNCTION @extschema@.inbox_handler(handler text) RETURNS text
 	AS 'MODULE_PATHNAME', 'inbox_handler_signature'
-	LANGUAGE C STABLE PARALLEL UNSAFE;
+	LANGUAGE C STABLE PARALLEL UNSAFE
+	-- What a source is served with is compared as text.
+	SET quote_all_identifiers = off;
 
 CREATE FUNCTION @extschema@.inbox_source_ensure(source text) RETURNS integer
 	AS 'MODULE_PATHNAME', 'inbox_source_ensure'

@@ -1,8 +1,10 @@
 -- SPDX-License-Identifier: PostgreSQL
 -- ---- handlers ------------------------------------------------------------------------------
 
+-- What a source is served with is compared as text.
 CREATE FUNCTION @extschema@.inbox_managed_name(function oid) RETURNS text
 	LANGUAGE sql STABLE PARALLEL SAFE
+	SET quote_all_identifiers = off
 BEGIN ATOMIC
 	SELECT i.identity FROM pg_catalog.pg_identify_object('pg_catalog.pg_proc'::regclass, function, 0) i;
 END;

@@ -83,33 +83,47 @@ $$;
 COMMENT ON FUNCTION @extschema@.inbox_grant(regrole, text) IS
 	'lets a role be a puller, an operator or a monitor';
 
+-- By what only one set has. An operator may do all that a monitor may.
+CREATE FUNCTION @extschema@.inbox_granted() RETURNS TABLE (role oid, what text)
+	LANGUAGE sql STABLE PARALLEL SAFE
+	SET search_path = pg_catalog, pg_temp
+AS $$
+	SELECT a.grantee, w.what
+		FROM (VALUES ('puller', 'inbox_process_batch'), ('operator', 'inbox_retry')) AS w(what, has)
+		JOIN pg_proc p ON p.proname = w.has AND p.pronamespace = '@extschema@'::regnamespace,
+		aclexplode(p.proacl) a WHERE a.grantee NOT IN (0, p.proowner)
+	UNION
+	SELECT a.grantee, 'monitor'
+		FROM pg_class c, aclexplode(c.relacl) a
+		WHERE c.oid = '@extschema@.inbox_source'::regclass AND a.grantee NOT IN (0, c.relowner)
+		AND a.privilege_type = 'SELECT'
+$$;
+COMMENT ON FUNCTION @extschema@.inbox_granted() IS 'which roles have which sets of rights';
+
+-- What another set that the role has gives as well stays, or a puller would stop.
 CREATE FUNCTION @extschema@.inbox_revoke(role regrole, what text) RETURNS void
 	LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
 	SET search_path = pg_catalog, pg_temp
 AS $$
 BEGIN
-	EXECUTE (SELECT string_agg(format('REVOKE %s FROM %s', r.object, role), '; ')
-		FROM @extschema@.inbox_rights(what) AS r(object));
+	EXECUTE coalesce((SELECT string_agg(format('REVOKE %s FROM %s', r.object, inbox_revoke.role), '; ')
+		FROM @extschema@.inbox_rights(what) AS r(object)
+		WHERE r.object NOT IN (SELECT k.object FROM @extschema@.inbox_granted() g,
+				@extschema@.inbox_rights(g.what) AS k(object)
+			WHERE g.role = inbox_revoke.role AND g.what <> inbox_revoke.what
+			AND (inbox_revoke.what, g.what) <> ('operator', 'monitor'))), 'SELECT');
 END
 $$;
 COMMENT ON FUNCTION @extschema@.inbox_revoke(regrole, text) IS
-	'takes from a role what inbox_grant gave it';
+	'takes from a role what inbox_grant gave it, but for what another set of its gives as well';
 
 CREATE FUNCTION @extschema@.inbox_regrant() RETURNS void
 	LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
 	SET search_path = pg_catalog, pg_temp
 AS $$
 BEGIN
-	PERFORM @extschema@.inbox_grant(a.grantee::regrole, w.what)
-		FROM (VALUES ('puller', 'inbox_process_batch'), ('operator', 'inbox_retry')) AS w(what, has)
-		JOIN pg_proc p ON p.proname = w.has AND p.pronamespace = '@extschema@'::regnamespace,
-		aclexplode(p.proacl) a WHERE a.grantee NOT IN (0, p.proowner);
-	PERFORM @extschema@.inbox_grant(a.grantee::regrole, 'monitor')
-		FROM pg_class c, aclexplode(c.relacl) a
-		WHERE c.oid = '@extschema@.inbox_source'::regclass AND a.grantee NOT IN (0, c.relowner)
-		AND a.privilege_type = 'SELECT';
+	PERFORM @extschema@.inbox_grant(g.role::regrole, g.what) FROM @extschema@.inbox_granted() g;
 END
 $$;
 COMMENT ON FUNCTION @extschema@.inbox_regrant() IS
 	'gives who had rights before an update the rights to what is new';
-

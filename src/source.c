@@ -12,6 +12,8 @@
 #include "source.h"
 
 #define NAME_MAX_BYTES 1024
+/* Nobody removes a source while it is being made. */
+#define MAX_ROUNDS 10
 
 static const Oid text_type[] = {TEXTOID};
 static const Oid int4_type[] = {INT4OID};
@@ -82,6 +84,17 @@ check_name(const text *name)
 						errhint("Leave it out for the source \"default\".")));
 }
 
+static void
+refuse_lost_source(const inbox_home *home, const text *name)
+{
+	ereport(ERROR,
+			(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+			 errmsg("the source \"%s\" was neither inserted into inbox_source nor found there",
+					text_to_cstring(name)),
+			 errdetail("A trigger or a rule on the table may keep rows out of it."),
+			 errhint("SELECT * FROM %s.inbox_check();", home->schema)));
+}
+
 void
 inbox_source_read(const inbox_home *home, text *name, inbox_source *source)
 {
@@ -91,8 +104,12 @@ inbox_source_read(const inbox_home *home, text *name, inbox_source *source)
 	check_name(name);
 	caller = inbox_home_begin(home);
 	source->name = name;
-	while (!find_source(home, values, source))
+	for (int round = 0; !find_source(home, values, source); round++)
+	{
+		if (round == MAX_ROUNDS)
+			refuse_lost_source(home, name);
 		(void) inbox_home_run(home, &create, values, NULL);
+	}
 	inbox_home_end(caller);
 }
 

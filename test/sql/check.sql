@@ -23,6 +23,12 @@ SELECT * FROM trouble;
 SELECT inbox_accept('k');
 \echo :SQLSTATE
 ROLLBACK;
+BEGIN;
+CREATE FUNCTION drops() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN RETURN NULL; END $$;
+CREATE TRIGGER t BEFORE INSERT ON inbox_source FOR EACH ROW EXECUTE FUNCTION drops();
+-- Nor does a source that cannot be made keep its caller for ever.
+SELECT inbox_accept('k', NULL, 'cannot be made');
+ROLLBACK;
 
 BEGIN;
 CREATE RULE r AS ON INSERT TO inbox_claim DO INSTEAD NOTHING;

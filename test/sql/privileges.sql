@@ -126,6 +126,13 @@ SELECT count(*) > 0 AS readable FROM box.inbox_source;
 SELECT count(*) FROM box.inbox_check() WHERE NOT ok AND name <> 'fsync';
 SELECT * FROM box.inbox_claim;
 RESET ROLE;
+-- Who has two sets keeps the other one.
+SELECT box.inbox_grant('inbox_puller', 'monitor'), box.inbox_grant('inbox_puller', 'operator');
+SELECT box.inbox_revoke('inbox_puller', 'monitor');
+SELECT box.inbox_missing_rights('inbox_puller', 'operator');
+SELECT box.inbox_revoke('inbox_puller', 'operator');
+SELECT box.inbox_missing_rights('inbox_puller', 'puller');
+SELECT count(*) > 5 AS several FROM box.inbox_missing_rights('inbox_puller', 'operator');
 SELECT box.inbox_revoke('inbox_puller', 'puller'), box.inbox_revoke('inbox_operator', 'operator'),
 	box.inbox_revoke('inbox_monitor', 'monitor'), box.inbox_revoke('inbox_nobody', 'monitor');
 SET ROLE inbox_puller;

@@ -11,6 +11,10 @@ CREATE FUNCTION other.third(m inbox_message) RETURNS void LANGUAGE sql AS $$ $$;
 SELECT handler_signature, halted_since FROM inbox_serve('s', 'first', 'projects/p/subscriptions/a');
 SELECT handler_signature FROM inbox_serve('s', 'public.first', 'projects/p/subscriptions/a');
 SELECT handler_signature FROM inbox_serve('s', 'public.first(jsonb)', 'projects/p/subscriptions/a');
+-- It is the same handler however identifiers are written.
+SET quote_all_identifiers = on;
+SELECT handler_signature FROM inbox_serve('s', 'first', 'projects/p/subscriptions/a');
+RESET quote_all_identifiers;
 SELECT inbox_serve('s', 'second(jsonb)', 'projects/p/subscriptions/a');
 \echo :SQLSTATE
 SELECT inbox_serve('s', 'first', 'projects/p/subscriptions/b');

@@ -34,7 +34,8 @@ sub seen
         "SELECT $columns FROM seen WHERE handler = '$handler' ORDER BY key, payload");
 }
 
-# A puller of its own for each handler, all at the same time.
+# A puller of its own for each handler, all at the same time. What the environment says of encodings
+# must not change a byte, or two pullers would store one key as two.
 sub start
 {
     my ($service, $name, %args) = @_;
@@ -42,7 +43,8 @@ sub start
     $service->create_topic($name);
     $service->create_subscription($subscription, $name, %{ delete $args{fields} // {} });
     return Inbox::Puller->start(service => $service, node => $node,
-        subscription => $service->subscription($subscription), %args);
+        subscription => $service->subscription($subscription),
+        env => { PGCLIENTENCODING => 'LATIN1' }, %args);
 }
 
 sub consume
@@ -59,10 +61,12 @@ sub check_twice
 {
     my ($service) = @_;
     my $puller = start($service, 'pay', handler => 'apply_payment');
-    my @payments = map { Inbox::Ledger::payment("k$_", 1 + $_ % 50, $_) } 1 .. 20;
+    my @payments = map { Inbox::Ledger::payment("k\x{e9}$_", 1 + $_ % 50, $_) } 1 .. 20;
 
     consume($service, $puller, 'pay', 60, @payments, @payments, reverse @payments);
     is(Inbox::Ledger::summary($node), '20 20 0 0', 'each payment is applied once');
+    is(Inbox::Ledger::count($node, q(SELECT count(DISTINCT key) FROM inbox_claim WHERE key ~ ('^k' || chr(233) || '[0-9]+$'))), 20,
+        'each key is the bytes that were published');
     is_deeply([ $puller->verdicts('applied'), $puller->verdicts('duplicate') ], [ 20, 40 ],
         'the others are duplicates');
     my ($end) = $puller->events('stopped');

@@ -89,5 +89,18 @@ subtest 'back' => sub {
     }
     is(Inbox::Ledger::count($node, 'SELECT count(*) FROM inbox_failure'), 0, 'no row of a failure');
 };
+# A function of the same name that stands before it in the search_path is another handler.
+subtest 'hidden' => sub {
+    my $puller = start($service, 'hidden');
+    $service->publish('hidden', payments('hidden', 1 .. 10));
+    wait_until('some to be applied', sub { $puller->verdicts('applied') >= 10 });
+    run_sql('CREATE SCHEMA NAME; GRANT USAGE ON SCHEMA NAME TO NAME; CREATE FUNCTION '
+          . 'NAME.NAME(key text, payload jsonb) RETURNS void BEGIN ATOMIC SELECT; END', 'hidden');
+    $service->publish('hidden', payments('hidden', 11 .. 20));
+    wait_until('the others to be applied', sub { $puller->verdicts('applied') >= 20 });
+    is(Inbox::Ledger::count($node, "SELECT count(*) FROM effect WHERE key LIKE 'hidden%'"), 20,
+        'by the handler that the source is served with');
+    is($puller->stop, 0, 'stops with status 0');
+};
 is_deeply([ Inbox::Puller->leaks(Inbox::Ledger::MEMO) ], [], 'no log shows a payload');
 done_testing;
