@@ -10,6 +10,7 @@
 #include "utf8.h"
 
 static const char prefix[] = "attribute:";
+static const char other[] = "other";
 
 const char *
 label_check(const char *option)
@@ -30,17 +31,21 @@ static char *
 name_of(const char *attribute)
 {
 	static const char *const taken[] = {"verdict", "source", "le", "job", "instance"};
-	bool spoken_for = isdigit((unsigned char) attribute[0]) || strncmp(attribute, "__", 2) == 0;
-	char *name;
+	bool spoken_for = isdigit((unsigned char) attribute[0]);
+	char *name = memory_format("message_%s", attribute);
+	char *own = name + strlen("message_");
 
-	for (size_t i = 0; i < sizeof(taken) / sizeof(taken[0]); i++)
-	{
-		spoken_for |= strcmp(attribute, taken[i]) == 0;
-	}
-	name = memory_format("%s%s", spoken_for ? "message_" : "", attribute);
-	for (char *at = name; *at != '\0'; at++)
+	for (char *at = own; *at != '\0'; at++)
 	{
 		*at = isalnum((unsigned char) *at) && (unsigned char) *at < 0x80 ? *at : '_';
+	}
+	for (size_t i = 0; i < sizeof(taken) / sizeof(taken[0]); i++)
+	{
+		spoken_for |= strcmp(own, taken[i]) == 0;
+	}
+	if (!spoken_for && strncmp(own, "__", 2) != 0)
+	{
+		memmove(name, own, strlen(own) + 1);
 	}
 	return name;
 }
@@ -79,7 +84,9 @@ place_of(struct label *label, const struct slice *string)
 			return (unsigned char) i;
 		}
 	}
-	if (label->count == LABELS || string->length > LABEL_VALUE_BYTES + 2)
+	/* A value that is "other" itself must not make that series twice. */
+	if (label->count == LABELS || string->length > LABEL_VALUE_BYTES + 2 ||
+		slice_equals(string, other, strlen(other)))
 	{
 		return LABEL_OTHER;
 	}
@@ -109,5 +116,5 @@ label_of(struct label *label, const char *attributes)
 const char *
 label_value(const struct label *label, size_t place)
 {
-	return place == LABEL_NONE ? "" : place == LABEL_OTHER ? "other" : label->value[place];
+	return place == LABEL_NONE ? "" : place == LABEL_OTHER ? other : label->value[place];
 }

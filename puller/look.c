@@ -119,6 +119,22 @@ take(struct look *look, const char *text)
 	look->error[0] = '\0';
 }
 
+/* Another puller's message may have ended a halt, and none come here that would tell. */
+static void
+see_end_of_halt(struct puller *puller)
+{
+	struct json_object *status;
+	struct json_object *since;
+
+	if (puller->halted && puller->look.asked_ms > puller->halted_ms &&
+		json_object_object_get_ex(puller->look.known, "status", &status) &&
+		json_object_object_get_ex(status, "halted_since", &since) && since == NULL)
+	{
+		puller->halted = false;
+		log_event(LOG_INFO, "source_resumed", "source", LOG_TEXT, puller->config->source, NULL);
+	}
+}
+
 void
 look_answered(struct puller *puller, const struct db_answer *answer)
 {
@@ -127,6 +143,7 @@ look_answered(struct puller *puller, const struct db_answer *answer)
 	if (answer->outcome == DB_COMMITTED && PQntuples(answer->rows) == 1)
 	{
 		take(look, PQgetvalue(answer->rows, 0, 0));
+		see_end_of_halt(puller);
 		return;
 	}
 	snprintf(look->error, sizeof(look->error), "%s%s%s",

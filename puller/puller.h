@@ -121,6 +121,7 @@ struct puller
 	size_t batch_limit; /* messages a batch takes now */
 	struct contention contention;
 	bool halted;		   /* the source: one message is tried at a time */
+	int64_t halted_ms;	   /* halted: when that was found last */
 	int64_t probe_ms;	   /* halted: not before */
 	struct backoff probe;  /* the pauses between these */
 	int64_t db_down_since; /* CLOCK_NEVER: it is not down */

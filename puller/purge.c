@@ -38,7 +38,8 @@ static void
 end_for_now(struct purge *purge, int64_t pause)
 {
 	purge->at_it = false;
-	purge->next_ms = clock_ms() + pause;
+	purge->ended_ms = clock_ms();
+	purge->next_ms = purge->ended_ms + pause;
 	db_close(&purge->db, "the purge is over for now");
 }
 
@@ -86,6 +87,7 @@ answered(void *context, struct db *db, const struct db_answer *answer)
 	/* Nothing is lost: the next batch goes on where the last one that was committed ended. */
 	log_event(LOG_WARNING, "purge_failed", "sqlstate", LOG_TEXT, answer->sqlstate, "err", LOG_TEXT,
 			  answer->message, "hint", LOG_TEXT, "it goes on by itself after a pause", NULL);
+	purge->ended_ms = CLOCK_NEVER;
 	purge->next_ms = clock_ms() + LATER_MS;
 	(void) db;
 }
@@ -105,6 +107,7 @@ down(void *context, struct db *db, enum db_refusal refusal)
 
 	(void) db;
 	(void) refusal;
+	purge->ended_ms = CLOCK_NEVER;
 	purge->next_ms = clock_ms() + LATER_MS;
 }
 
@@ -122,6 +125,7 @@ purge_init(struct puller *puller)
 	purge->runner = memory_format("inbox-puller %ld on %s", (long) getpid(), host);
 	db_init(&purge->db, puller->workers + 1, puller->config, puller->connector, &events, puller);
 	purge->db.serves = false;
+	purge->ended_ms = CLOCK_NEVER;
 }
 
 void
@@ -163,12 +167,26 @@ is_wanted(const struct puller *puller)
 		   puller->db_down_since == CLOCK_NEVER;
 }
 
+/* --purge-every may have become shorter since the last one ended. */
+static int64_t
+next_time(const struct puller *puller)
+{
+	const struct purge *purge = &puller->purge;
+
+	if (purge->at_it || purge->ended_ms == CLOCK_NEVER ||
+		purge->next_ms < purge->ended_ms + puller->config->purge_every)
+	{
+		return purge->next_ms;
+	}
+	return purge->ended_ms + puller->config->purge_every;
+}
+
 void
 purge_step(struct puller *puller, int64_t now)
 {
 	struct purge *purge = &puller->purge;
 
-	if (!is_wanted(puller) || now < purge->next_ms)
+	if (!is_wanted(puller) || now < next_time(puller))
 	{
 		return;
 	}
@@ -201,9 +219,9 @@ purge_deadline(const struct puller *puller, int64_t now)
 		return CLOCK_NEVER;
 	}
 	/* Past both, it waits for a worker to be connected, and that is an event. */
-	if (purge->next_ms > now)
+	if (next_time(puller) > now)
 	{
-		return purge->next_ms;
+		return next_time(puller);
 	}
 	return purge->db.state == DB_DOWN && purge->db.retry_ms > now ? purge->db.retry_ms
 																  : CLOCK_NEVER;

@@ -15,6 +15,7 @@ struct purge
 {
 	struct db db;
 	char *runner;		/* who this is, to the database */
+	int64_t ended_ms;	/* CLOCK_NEVER: none has, or the last one failed */
 	int64_t next_ms;	/* then a purge begins, or goes on */
 	int64_t started_ms; /* the batch under way */
 	bool at_it;			/* a purge has begun and not ended */

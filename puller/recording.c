@@ -30,7 +30,8 @@ halt(struct worker *worker, int64_t pause_ms)
 		backoff_reset(&puller->probe);
 	}
 	puller->halted = true;
-	puller->probe_ms = clock_ms() + backoff_next(&puller->probe);
+	puller->halted_ms = clock_ms();
+	puller->probe_ms = puller->halted_ms + backoff_next(&puller->probe);
 	/* It comes again behind what waits, so the next probe is another message if there is one. */
 	settle_return(worker, worker->failed, pause_ms);
 	settle_failure(worker);

@@ -95,6 +95,11 @@ write_healthz(struct puller *puller, int64_t now, struct buffer *out)
 {
 	struct health health;
 
+	/* Whether the source is still halted is for the database to say. */
+	if (puller->halted)
+	{
+		look_want(puller, now);
+	}
 	health_look(puller, now, &health);
 	health_write(&health, false, out);
 	return health.ok ? MHD_HTTP_OK : MHD_HTTP_SERVICE_UNAVAILABLE;

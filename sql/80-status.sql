@@ -102,9 +102,12 @@ AS $$
 	SELECT f.id, s.name, f.key, f.status, f.reason, f.attempts, f.sqlstate, f.error,
 		f.ordering_key, f.message_id, f.publish_time, f.failed_at, f.last_failed_at, f.retry_at,
 		octet_length(f.payload)
-	FROM @extschema@.inbox_failure f JOIN @extschema@.inbox_source s ON s.id = f.source_id
-	WHERE f.status NOT IN ('resolved', 'discarded')
-		AND (of_source IS NULL OR s.name = of_source)
+	-- By the indexes of those that are open, as in inbox_status(): there may be very many settled ones.
+	FROM (SELECT l.* FROM @extschema@.inbox_failure l WHERE l.status IN ('retrying', 'dead', 'parked')
+			UNION ALL
+			SELECT k.* FROM @extschema@.inbox_failure k WHERE k.status IN ('conflict', 'expired')) f
+		JOIN @extschema@.inbox_source s ON s.id = f.source_id
+	WHERE (of_source IS NULL OR s.name = of_source)
 		AND (in_status IS NULL OR f.status = in_status)
 	ORDER BY f.last_failed_at DESC, f.id DESC LIMIT up_to
 $$;

@@ -232,6 +232,10 @@ BEGIN
 			IF removed < 1000 THEN
 				run.finished_at := clock_timestamp();
 				state := 'done';
+				detail := (SELECT 'next time: ' || string_agg(s.name, ', ' ORDER BY s.name)
+					|| ', in use or changed when this one began' FROM @extschema@.inbox_source s
+					WHERE s.dedup_window IS NOT NULL AND (s.purged_before
+						> run.started_at - s.dedup_window - interval '1 minute') IS NOT TRUE);
 			END IF;
 		END IF;
 	END IF;

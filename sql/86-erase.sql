@@ -32,6 +32,11 @@ BEGIN
 				HINT = format('inbox_retry(%1$s) or inbox_discard(%1$s, ''the reason''), and then '
 					'erase.', open.id);
 	END IF;
+	-- What an operator applied under another key is of this message, too.
+	DELETE FROM @extschema@.inbox_claim_result r WHERE r.source_id = this_id
+		AND (r.key = this_key OR r.key IN (SELECT f.retry_key FROM @extschema@.inbox_failure f
+			WHERE f.source_id = this_id AND f.key = this_key));
+	GET DIAGNOSTICS results = ROW_COUNT;
 	IF forget THEN
 		SELECT max(@extschema@.inbox_claim_age_from(c.publish_time, c.claimed_at)) INTO claimed
 			FROM @extschema@.inbox_claim c WHERE c.source_id = this_id AND c.key = this_key;
@@ -61,8 +66,6 @@ BEGIN
 			WHERE f.source_id = this_id AND this_key IN (f.key, f.retry_key);
 		GET DIAGNOSTICS failures = ROW_COUNT;
 	END IF;
-	DELETE FROM @extschema@.inbox_claim_result r WHERE r.source_id = this_id AND r.key = this_key;
-	GET DIAGNOSTICS results = ROW_COUNT;
 	INSERT INTO @extschema@.inbox_audit (source_id, act, detail) VALUES (this_id, 'erased',
 		jsonb_build_object('reason', inbox_erase.reason, 'failures', failures, 'results', results,
 			'keys', keys));

@@ -28,6 +28,11 @@ fifty_values_are_told_apart(void **state)
 	assert_string_equal(label_value(&label, LABEL_OTHER), "other");
 	assert_int_equal(label.count, LABELS);
 	label_free(&label);
+	/* A publisher's "other" is not a series of that name beside it. */
+	label_init(&label, "attribute:event_type");
+	assert_int_equal(label_of(&label, "{\"event_type\":\"other\"}"), LABEL_OTHER);
+	assert_int_equal(label_of(&label, "{\"event_type\":\"oth\\u0065r\"}"), LABEL_OTHER);
+	label_free(&label);
 }
 
 static void
@@ -72,6 +77,7 @@ names_are_such_as_labels_have(void **state)
 	expect_name("attribute:verdict", "message_verdict");
 	expect_name("attribute:__name__", "message___name__");
 	expect_name("attribute:größe", "gr____e");
+	expect_name("attribute:état", "message___tat");
 	assert_null(label_check("attribute:a"));
 	assert_non_null(label_check("attribute:"));
 	assert_non_null(label_check("event_type"));

@@ -28,6 +28,14 @@ SELECT count(*) FROM inbox_failure f WHERE f::text ~ 'Berta';
 SELECT count(*) FROM inbox_audit a WHERE a::text ~ 'Berta|Anna';
 SELECT inbox_process('berta', 'Berta'::text, 'broken', 's');
 
+-- What was applied under another key is of the same message.
+SELECT verdict FROM inbox_process_batch(ARRAY[('anna', 'Another', NULL, NULL, 'm2', now(), NULL, NULL)::inbox_message],
+	'post', 's');
+SELECT handler_signature FROM inbox_serve('s', 'post', NULL, take_over => true);
+SELECT inbox_retry(id, key => 'anna-2') FROM inbox_failure WHERE status = 'conflict';
+SELECT * FROM inbox_erase('anna', 's', 'asked to');
+SELECT inbox_result('anna-2', 's');
+
 -- A key can go, too, when its message cannot come back any more.
 \set VERBOSITY terse
 SELECT * FROM inbox_erase('berta', 's', 'asked to', forget => true);
