@@ -69,7 +69,7 @@ check_needed(struct check *check)
 	return rows != NULL && lacking == 0;
 }
 
-/* The functions that it may call beyond a puller's, or NULL; some of them make keys forgotten. */
+/* What of an operator's it may call, or NULL; some of that makes keys forgotten. */
 static char *
 find_functions(struct check *check)
 {
@@ -77,10 +77,11 @@ find_functions(struct check *check)
 	char *sql = memory_format(
 		"SELECT string_agg(f.proname, ', ' ORDER BY f.proname) FROM pg_proc f"
 		" JOIN pg_namespace n ON n.oid = f.pronamespace AND quote_ident(n.nspname) = $1"
-		" WHERE f.proname LIKE 'inbox\\_%%' AND has_function_privilege(f.oid, 'EXECUTE')"
-		" AND NOT EXISTS (SELECT FROM %s.inbox_rights('puller') r"
-		"  WHERE r = format('EXECUTE ON %%s %%s', CASE f.prokind WHEN 'p' THEN 'PROCEDURE'"
-		"   ELSE 'FUNCTION' END, f.oid::regprocedure))",
+		" WHERE has_function_privilege(f.oid, 'EXECUTE')"
+		" AND format('EXECUTE ON %%s %%s', CASE f.prokind WHEN 'p' THEN 'PROCEDURE'"
+		"  ELSE 'FUNCTION' END, f.oid::regprocedure)"
+		"  IN (SELECT r FROM %1$s.inbox_rights('operator') r"
+		"   EXCEPT SELECT r FROM %1$s.inbox_rights('puller') r)",
 		check->facts.schema);
 	PGresult *row = check_ask(check, false, sql, 1, values);
 	char *functions =

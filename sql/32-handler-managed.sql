@@ -66,7 +66,12 @@ DECLARE
 BEGIN
 	SELECT p.oid, p.prokind, p.proretset, p.pronargs, p.proargtypes, p.prorettype, p.proisstrict,
 			p.proname, p.prosrc, n.nspname, l.lanname,
-			has_function_privilege(p.oid, 'EXECUTE') AS allowed
+			has_function_privilege(p.oid, 'EXECUTE') AS allowed,
+			EXISTS (SELECT FROM pg_proc o WHERE o.proname = p.proname
+				AND o.pronamespace = p.pronamespace AND o.pronargs > p.pronargs
+				AND o.pronargs - o.pronargdefaults <= p.pronargs
+				AND o.proargtypes[0] = p.proargtypes[0]
+				AND (p.pronargs = 1 OR o.proargtypes[1] = p.proargtypes[1])) AS ambiguous
 		INTO proc FROM pg_proc p JOIN pg_namespace n ON n.oid = p.pronamespace
 		JOIN pg_language l ON l.oid = p.prolang
 		WHERE p.oid = handler;
@@ -85,6 +90,8 @@ BEGIN
 		WHEN proc.nspname ~ '^pg_(toast_)?temp_'
 			THEN 'It lives in a temporary schema, where anyone may put a function.'
 		WHEN form IS NULL THEN 'Its arguments are other ones.'
+		WHEN proc.ambiguous THEN 'A call of it could also mean a function by the same name whose '
+			'further arguments have defaults; without the extension it is called by name.'
 		WHEN NOT proc.allowed THEN 'right' END;
 	IF cause IS NOT NULL THEN
 		PERFORM @extschema@.inbox_managed_refuse_handler(handler, cause);
@@ -132,7 +139,7 @@ CREATE FUNCTION @extschema@.inbox_handler(handler text) RETURNS text
 	LANGUAGE plpgsql STABLE PARALLEL UNSAFE
 AS $$
 DECLARE
-	function oid := @extschema@.inbox_managed_handler_oid(handler);
+	function pg_catalog.oid := @extschema@.inbox_managed_handler_oid(handler);
 BEGIN
 	IF function IS NULL THEN
 		PERFORM @extschema@.inbox_managed_refuse_handler(NULL, NULL);
@@ -150,11 +157,11 @@ CREATE FUNCTION @extschema@.inbox_managed_run_rows(messages @extschema@.inbox_me
 	LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
 AS $$
 DECLARE
-	calls refcursor;
-	next_row text;
-	statement text;
-	result jsonb;
-	results jsonb[];
+	calls pg_catalog.refcursor;
+	next_row pg_catalog.text;
+	statement pg_catalog.text;
+	result pg_catalog.jsonb;
+	results pg_catalog.jsonb[];
 BEGIN
 	OPEN calls FOR EXECUTE how.calls USING messages, verdicts, source;
 	next_row := 'FETCH ' OPERATOR(pg_catalog.||) pg_catalog.quote_ident(calls::pg_catalog.text);
@@ -187,8 +194,8 @@ CREATE FUNCTION @extschema@.inbox_managed_run_each(messages @extschema@.inbox_me
 AS $$
 DECLARE
 	this record;
-	result jsonb;
-	results jsonb[];
+	result pg_catalog.jsonb;
+	results pg_catalog.jsonb[];
 BEGIN
 	FOR this IN
 		SELECT u.key, u.payload, CASE WHEN how.takes_message
@@ -222,7 +229,7 @@ CREATE FUNCTION @extschema@.inbox_managed_run(messages @extschema@.inbox_message
 	LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
 AS $$
 DECLARE
-	results jsonb[];
+	results pg_catalog.jsonb[];
 BEGIN
 	IF how.calls IS NULL OR pg_catalog.cardinality(messages) OPERATOR(pg_catalog.=) 1 THEN
 		results := @extschema@.inbox_managed_run_each(messages, verdicts, how, source, numbered);
@@ -269,7 +276,7 @@ CREATE FUNCTION @extschema@.inbox_process(key text, payload jsonb, handler regpr
 	LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
 AS $$
 DECLARE
-	bytes bytea := pg_catalog.convert_to(payload::pg_catalog.text, 'UTF8');
+	bytes pg_catalog.bytea := pg_catalog.convert_to(payload::pg_catalog.text, 'UTF8');
 BEGIN
 	RETURN @extschema@.inbox_managed_process(key, bytes,
 		@extschema@.inbox_payload_hash(bytes) OPERATOR(pg_catalog.|) 1::bigint, handler, source);

@@ -45,6 +45,18 @@ AS $$
 	UNION ALL
 	SELECT 'managed: handlers', true, 'a handler in LANGUAGE sql that is a lone SELECT is slower '
 		'than one in plpgsql'
+	UNION ALL
+	SELECT 'managed: names', true, 'a handler is refused where another function by its name takes the '
+		'same arguments and further ones with defaults'
+	UNION ALL
+	SELECT 'managed: statements', true, CASE WHEN current_setting('pg_stat_statements.track', true) = 'all'
+			AND current_setting('pg_stat_statements.track_utility', true) <> 'off'
+			AND current_setting('server_version_num')::integer < 160000
+		THEN 'pg_stat_statements keeps an entry for each message, with its key: '
+			'pg_stat_statements.track = top, or track_utility = off'
+		ELSE 'each message is a statement with a text of its own' END
+	UNION ALL
+	SELECT 'managed: rights', true, 'EXECUTE on one function is not enough to call it: use inbox_grant'
 $$;
 COMMENT ON FUNCTION @extschema@.inbox_check_variant() IS
 	'the part of inbox_check that only holds where inbox is not an extension';

@@ -157,9 +157,9 @@ AS $$
 DECLARE
 	next_id bigint := @extschema@.inbox_release_next(head);
 	released integer := 0;
-	detail text;
-	hint text;
-	context text;
+	detail pg_catalog.text;
+	hint pg_catalog.text;
+	context pg_catalog.text;
 BEGIN
 	IF next_id IS NULL THEN
 		RETURN 0;
@@ -292,9 +292,9 @@ AS $$
 DECLARE
 	these bigint[];
 	this_id bigint;
-	detail text;
-	hint text;
-	context text;
+	detail pg_catalog.text;
+	hint pg_catalog.text;
+	context pg_catalog.text;
 BEGIN
 	SELECT p.these, p.left_out INTO these, left_out
 		FROM @extschema@.inbox_retry_pick(source, status, inbox_retry_all.sqlstate, failed_from,

@@ -101,7 +101,7 @@ AS $$
 			'REVOKE EXECUTE ON FUNCTION … FROM PUBLIC',
 			'nothing is granted to everyone')
 	FROM pg_proc p, aclexplode(coalesce(p.proacl, acldefault('f', p.proowner))) a
-	WHERE p.pronamespace = '@extschema@'::regnamespace AND p.proname LIKE 'inbox\_%'
+	WHERE p.pronamespace = '@extschema@'::regnamespace AND p.proname = ANY ('{@own@}')
 		AND a.grantee = 0
 $$;
 COMMENT ON FUNCTION @extschema@.inbox_check_server() IS

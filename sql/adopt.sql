@@ -29,15 +29,14 @@ BEGIN
 	DROP TABLE @extschema@.inbox_managed;
 	FOR member IN
 		SELECT 'ROUTINE' AS kind, p.oid::pg_catalog.regprocedure::text AS name
-		FROM pg_catalog.pg_proc p WHERE p.proname LIKE 'inbox\_%'
+		FROM pg_catalog.pg_proc p WHERE p.proname OPERATOR(pg_catalog.=) ANY ('{@own@}')
 			AND p.pronamespace = '@extschema@'::pg_catalog.regnamespace
 		UNION ALL
 		SELECT CASE c.relkind WHEN 'S' THEN 'SEQUENCE' WHEN 'c' THEN 'TYPE'
 				WHEN 'v' THEN 'VIEW' ELSE 'TABLE' END,
 			c.oid::pg_catalog.regclass::text
-		FROM pg_catalog.pg_class c WHERE c.relname LIKE 'inbox\_%' AND c.relkind IN ('r', 'S', 'c', 'v')
-			-- It is there to be in the extension's way.
-			AND c.relname OPERATOR(pg_catalog.<>) 'inbox_protection'
+		FROM pg_catalog.pg_class c WHERE c.relkind IN ('r', 'S', 'c', 'v')
+			AND pg_catalog.regexp_replace(c.relname::text, '_id_seq$', '') OPERATOR(pg_catalog.=) ANY ('{@own@}')
 			AND c.relnamespace = '@extschema@'::pg_catalog.regnamespace
 	LOOP
 		EXECUTE pg_catalog.format('ALTER EXTENSION inbox ADD %s %s', member.kind, member.name);

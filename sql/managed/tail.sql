@@ -8,7 +8,7 @@ BEGIN
 		schema, '@version@');
 	-- What the extension had and this has not would still call its library.
 	FOR left_over IN SELECT p.oid FROM pg_proc p JOIN pg_language l ON l.oid = p.prolang
-		WHERE p.pronamespace = quote_ident(schema)::regnamespace AND p.proname LIKE 'inbox\_%'
+		WHERE p.pronamespace = quote_ident(schema)::regnamespace AND p.proname = ANY ('{@own@}')
 		AND l.lanname = 'c'
 	LOOP
 		EXECUTE format('DROP FUNCTION %s', left_over);
@@ -18,11 +18,13 @@ BEGIN
 	FOR stranger IN
 		SELECT o.what, c.relowner::regrole AS owner
 		FROM pg_class c, LATERAL (
-			SELECT format('FUNCTION %s', p.oid::regprocedure) AS what, p.proowner AS owner
-			FROM pg_proc p WHERE p.pronamespace = c.relnamespace AND p.proname LIKE 'inbox\_%'
+			SELECT format('ROUTINE %s', p.oid::regprocedure) AS what, p.proowner AS owner
+			FROM pg_proc p WHERE p.pronamespace = c.relnamespace AND p.proname = ANY ('{@own@}')
 			UNION ALL
-			SELECT format('TABLE %s', t.oid::regclass), t.relowner
-			FROM pg_class t WHERE t.relnamespace = c.relnamespace AND t.relname = 'inbox_managed'
+			SELECT format('%s %s', CASE t.relkind WHEN 'v' THEN 'VIEW' ELSE 'TABLE' END,
+				t.oid::regclass), t.relowner
+			FROM pg_class t WHERE t.relnamespace = c.relnamespace AND t.relname = ANY ('{@own@}')
+				AND t.relkind IN ('r', 'v')
 		) o
 		WHERE c.relname = 'inbox_claim' AND c.relnamespace = quote_ident(schema)::regnamespace
 			AND o.owner <> c.relowner

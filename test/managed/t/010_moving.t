@@ -15,7 +15,7 @@ my $file = "$ENV{INBOX_ROOT}/sql/inbox-managed.sql";
 my $node = PostgreSQL::Test::Cluster->new('moving');
 $node->init(extra => [ '--encoding=UTF8', '--no-locale' ]);
 $node->start;
-$node->safe_psql('postgres', 'CREATE ROLE installer LOGIN; CREATE ROLE worker LOGIN; CREATE DATABASE box OWNER installer');
+$node->safe_psql('postgres', 'CREATE ROLE installer LOGIN CREATEROLE; CREATE ROLE worker LOGIN; CREATE DATABASE box OWNER installer');
 
 sub installation
 {
@@ -61,12 +61,30 @@ is($node->safe_psql('box', $claims), $before, 'with every key');
 is(worker("SELECT inbox.inbox_process('k1', 'p', 'public.post'), inbox.inbox_process('n1', 'p', 'public.post')"),
     'f|t', 'and every right');
 
+as_role('installer', q{CREATE ROLE app LOGIN; SELECT inbox.inbox_grant('app', 'puller')});
+as_role('installer', 'REVOKE EXECUTE ON FUNCTION inbox.inbox_process_batch FROM app');
+ok(install('installer'), 'once more');
+is(as_role('app', "SELECT inbox.inbox_accept('of app')"), 't', 'who was granted a part of it may still do that');
+
 as_role('installer', 'SELECT inbox.inbox_protect()');
 my (undef, undef, $refused) = $node->psql('box', 'DROP TABLE inbox.inbox_claim', extra_params => [ '-U', 'installer' ]);
 like($refused, qr/view inbox\.inbox_protection depends on table inbox\.inbox_claim/, 'the keys are protected');
 
+# What has a name like these and is somebody else's stays his, as it is.
+$node->safe_psql('box', <<'SQL');
+CREATE TABLE inbox.inbox_orders (id integer GENERATED ALWAYS AS IDENTITY);
+CREATE FUNCTION inbox.inbox_apply(payload jsonb) RETURNS void LANGUAGE sql AS '';
+CREATE VIEW public.strangers AS SELECT c.relowner::regrole::text AS owner, p.proowner::regrole::text AS writer,
+	p.proacl, (SELECT count(*) FROM pg_depend d WHERE d.deptype = 'e' AND d.objid IN (c.oid, p.oid))
+FROM pg_class c, pg_proc p WHERE c.relname = 'inbox_orders' AND p.proname = 'inbox_apply';
+SQL
+my $strangers = $node->safe_psql('box', 'TABLE strangers');
+ok(install('installer'), 'it is run beside what has a name like these');
+is($node->safe_psql('box', 'TABLE strangers'), $strangers, 'which stays as it is');
+
 $before = $node->safe_psql('box', $claims);
 ok(run_block($to_extension), 'as docs/managed.md has it');
+is($node->safe_psql('box', 'TABLE strangers'), $strangers, 'what only has a name like these is not part of it');
 is($node->safe_psql('box', "SELECT l.lanname FROM pg_proc p JOIN pg_language l ON l.oid = p.prolang WHERE p.proname = 'inbox_process_batch'"),
     'c', 'managed became the extension');
 (undef, undef, $refused) = $node->psql('box', 'DROP EXTENSION inbox');
@@ -86,6 +104,8 @@ my ($refusal) = (run_command(installation($superuser)))[1];
 like($refusal, qr/ERROR: .*extension/, 'beside the extension it is refused');
 $before = $node->safe_psql('box', $claims);
 ok(run_block($back), 'unless it is to take over, as docs/managed.md has it');
+is($node->safe_psql('box', 'TABLE strangers'), $strangers, 'nor after it');
+$node->safe_psql('box', 'DROP VIEW strangers; DROP TABLE inbox.inbox_orders; DROP FUNCTION inbox.inbox_apply');
 is($node->safe_psql('box', "SELECT count(*) FROM pg_extension WHERE extname = 'inbox'"), '0', 'the extension is gone');
 is($node->safe_psql('box', "SELECT count(*) FROM pg_proc p JOIN pg_language l ON l.oid = p.prolang WHERE l.lanname = 'c' AND p.proname LIKE 'inbox%'"),
     '0', 'and its library with it');
@@ -106,6 +126,18 @@ my $forgotten = installation('installer');
 $forgotten->[5] = 'schema=other';
 like((run_command($forgotten))[1], qr/ERROR: .*in the schema "inbox"/, 'a second one is refused');
 
+# From the release before, by a superuser, who makes tables and procedures anew.
+$node->safe_psql('postgres', 'CREATE DATABASE old OWNER installer');
+my ($frozen) = glob("$ENV{INBOX_ROOT}/test/upgrade/inbox-managed-*.sql");
+foreach my $step ([ 'installer', $frozen ], [ $superuser, $file ])
+{
+    system_or_bail('psql', '-Xq', '-v', 'ON_ERROR_STOP=1', '-v', 'schema=inbox', '-f', $step->[1],
+        '-d', $node->connstr('old') . " user=$step->[0]");
+}
+is($node->safe_psql('old', "SELECT string_agg(DISTINCT o::regrole::text, ',') FROM (SELECT proowner FROM pg_proc WHERE proname LIKE 'inbox\\_%' "
+      . "UNION ALL SELECT relowner FROM pg_class WHERE relname LIKE 'inbox\\_%') x(o)"),
+    'installer', 'updated by a superuser, all of it belongs to who installed it');
+
 # A step to a newer version is made once.
 my $upgrades = PostgreSQL::Test::Utils::tempdir();
 append_to_file("$upgrades/0.1.1--0.1.2.sql", 'CREATE TABLE @extschema@.stepped (n int);');
@@ -116,5 +148,5 @@ ok(install($superuser), 'a newer version') && ok(install($superuser), 'twice');
 is($node->safe_psql('box', "SELECT string_agg(version, ' ' ORDER BY installed_at) FROM inbox.inbox_managed"),
     '0.1.1 0.1.2 0.2.0', 'made its steps');
 is($node->safe_psql('box', 'SELECT count(more), inbox.inbox_version() FROM inbox.stepped'), '0|0.2.0', 'in order');
-is($node->safe_psql('box', $claims) =~ /^(\d+)/ ? $1 : '', '53', 'with every key');
+is($node->safe_psql('box', $claims) =~ /^(\d+)/ ? $1 : '', '54', 'with every key');
 done_testing();

@@ -44,4 +44,10 @@ cmp_ok(scalar(@documented), '==', () = $table =~ /^\| [^-N]/mg, 'each difference
 is("@reported", "@documented", 'and each is reported by inbox_check()');
 is("@{[ sort grep { my $name = $_; !grep { $_ eq $name } @{ $checks[1] } } @{ $checks[0] } ]}", '',
     'which reports all else as the extension does');
+
+# A handler is called by its name, which has to mean it alone.
+$node->safe_psql('managed', 'CREATE FUNCTION post(p jsonb) RETURNS void LANGUAGE sql AS $$$$; '
+      . 'CREATE FUNCTION post(p jsonb, how int DEFAULT 1) RETURNS void LANGUAGE sql AS $$$$');
+like(($node->psql('managed', q{SELECT box.inbox_handler('public.post(jsonb)')}))[2],
+    qr/cannot be a handler.*same name/s, 'a handler that a call could not name is refused');
 done_testing();
