@@ -61,7 +61,7 @@ BEGIN
 			FROM @extschema@.inbox_failure f
 			WHERE a.failure_id = f.id AND f.source_id = this_id AND this_key IN (f.key, f.retry_key);
 		UPDATE @extschema@.inbox_failure f SET payload = NULL, retry_payload = NULL,
-			attributes = NULL, error = NULL, detail = NULL, hint = NULL, context = NULL,
+			attributes = NULL, ordering_key = NULL, error = NULL, detail = NULL, hint = NULL, context = NULL,
 			settled_why = concat_ws('; ', f.settled_why, note)
 			WHERE f.source_id = this_id AND this_key IN (f.key, f.retry_key);
 		GET DIAGNOSTICS failures = ROW_COUNT;

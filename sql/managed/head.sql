@@ -8,8 +8,13 @@
 
 \set inbox_quiet :QUIET
 \set inbox_show_context :SHOW_CONTEXT
+\set inbox_on_error_stop :ON_ERROR_STOP
+\set inbox_on_error_rollback :ON_ERROR_ROLLBACK
 \set QUIET on
 \set SHOW_CONTEXT never
+-- All of it or nothing, whatever this session does with errors.
+\set ON_ERROR_STOP on
+\set ON_ERROR_ROLLBACK off
 \if :{?schema}
 \else
 	SELECT pg_catalog.current_schema() AS schema \gset

@@ -34,5 +34,7 @@ BEGIN
 END
 $inbox_block$;
 COMMIT;
+\set ON_ERROR_ROLLBACK :inbox_on_error_rollback
+\set ON_ERROR_STOP :inbox_on_error_stop
 \set SHOW_CONTEXT :inbox_show_context
 \set QUIET :inbox_quiet
