@@ -41,7 +41,7 @@ my %case = (
         'pull_failed', 'error', qr/HTTP 403 PERMISSION_DENIED/, qr{roles/pubsub\.subscriber} ],
     'pull-404' => [ [ pull_fault(do => 'status', code => 404, nth => 1) ],
         'pull_failed', 'error', qr/HTTP 404 NOT_FOUND/,
-        qr/check --subscription.*create it.*waited for/ ],
+        qr/check --subscription.*create it.*tried again/ ],
     'pull-401' => [ [ pull_fault(do => 'status', code => 401, nth => 1) ],
         'pull_failed', 'error', qr/HTTP 401 UNAUTHENTICATED/, qr/--token-file/ ],
     'pull-400' => [ [ pull_fault(do => 'status', code => 400, nth => 1) ],
