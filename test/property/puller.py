@@ -25,10 +25,13 @@ class Puller:
         self.process.wait()
         return running
 
-    def wait_started(self):
+    def has_started(self):
         """Until its first line it may not be ready for a signal."""
+        return os.path.getsize(self.log) > 0
+
+    def wait_started(self):
         end = time.monotonic() + 60
-        while os.path.getsize(self.log) == 0 and time.monotonic() < end:
+        while not self.has_started() and time.monotonic() < end:
             time.sleep(0.01)
 
     def stop(self):

@@ -204,6 +204,9 @@ class Round:
 
     def do_puller_terminated(self, fault):
         puller = self.any_puller(fault)
+        # One that was stopped before it got so far would be waited for in vain.
+        if not puller.has_started():
+            resume(puller.process.pid)
         puller.wait_started()
         puller.asked_to_stop = True
         puller.process.terminate()
