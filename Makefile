@@ -122,12 +122,12 @@ coming-over: install-private puller pubsub
 # The same tests against inbox-managed.sql, by pullers that were granted 'puller' and no more, with the
 # tests' own service alone; but not where the database plays no part, or the same one:
 #   150 to 152, 161          what Pub/Sub answers, or does not
-#   170, 175, 231, 265, 630  settings, completion and logs
+#   170, 175, 231, 265       settings, completion and logs
 #   260, 340 to 345          names, credentials, TLS, HTTP/2 and proxies on the way to Pub/Sub
-#   270, 280, 500            the puller's own processor time, memory and loop
+#   270, 280                 the puller's own processor time, memory and loop
 #   620                      two minutes without a server; 130 has shorter times
 #   800                      the examples, which make a database of their own
-E2E_NOT_MANAGED = 150 151 152 161 170 175 231 260 265 270 280 340 341 342 343 344 345 500 620 630 800
+E2E_NOT_MANAGED = 150 151 152 161 170 175 231 260 265 270 280 340 341 342 343 344 345 620 800
 E2E_MANAGED = $(filter-out $(E2E_NOT_MANAGED:%=test/e2e/t/%_%),$(sort $(wildcard test/e2e/t/*.t)))
 e2e-managed: install-private managed puller pubsub
 	rm -rf $(OUT)/e2e-managed && mkdir -p $(OUT)/e2e-managed

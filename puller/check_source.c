@@ -173,30 +173,29 @@ judge_shadow(struct check *check, bool there)
 static void
 judge_source(struct check *check, const PGresult *row, const char *signature)
 {
+	bool there = PQntuples(row) > 0;
 	const char *dedup;
 
 	check->source_known = true;
 	if (check->config->shadow)
 	{
-		judge_shadow(check, PQntuples(row) > 0);
+		judge_shadow(check, there);
 	}
-	if (PQntuples(row) == 0 && check->config->shadow)
-	{
-		return;
-	}
-	if (PQntuples(row) == 0)
-	{
-		check_report_ok(&check->report, "source",
-						memory_format("%s: new, it knows no keys yet", check->config->source));
-		return;
-	}
-	dedup = value(row, SERVED_DEDUP);
-	check->dedup_ms = dedup != NULL ? strtoll(dedup, NULL, 10) : 0;
-	if (!check->config->shadow)
+	else if (there)
 	{
 		judge_served(check, row, signature);
 	}
-	judge_halted(check, row);
+	else
+	{
+		check_report_ok(&check->report, "source",
+						memory_format("%s: new, it knows no keys yet", check->config->source));
+	}
+	if (there)
+	{
+		dedup = value(row, SERVED_DEDUP);
+		check->dedup_ms = dedup != NULL ? strtoll(dedup, NULL, 10) : 0;
+		judge_halted(check, row);
+	}
 }
 
 void
